@@ -19,9 +19,9 @@ typedef struct case_error {
 } case_error;
 
 #if defined(__GNUC__)
-#define CASE_PRINTF_LIKE(format, first) __attribute__((format(printf, format, first)))
+#define CASE_PRINTF_LIKE(at, first) __attribute__((format(printf, at, first)))
 #else
-#define CASE_PRINTF_LIKE(format, first)
+#define CASE_PRINTF_LIKE(at, first)
 #endif
 
 /* Writes the text (if error is not NULL) and returns status, so that a check reads `return case_fail(...)`. */
