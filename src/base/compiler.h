@@ -4,9 +4,9 @@
 #define ATTN_BASE_COMPILER_H
 
 #if defined(__GNUC__)
-#define ATTN_PRINTF_LIKE(format, first) __attribute__((format(printf, format, first)))
+#define ATTN_PRINTF_LIKE(text, first) __attribute__((format(printf, text, first)))
 #else
-#define ATTN_PRINTF_LIKE(format, first)
+#define ATTN_PRINTF_LIKE(text, first)
 #endif
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011), the generator of
- * dropout: a function of its counter and key alone. */
+/* Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011), the generator
+ * of dropout: a function of its counter and key alone. */
 #ifndef ATTN_BASE_PHILOX_H
 #define ATTN_BASE_PHILOX_H
 
@@ -13,7 +13,7 @@ typedef struct attn_dropout {
     uint32_t key[2];
     uint32_t offset_low;
     uint32_t threshold; /* a word below it drops: floor(p * 2^32) */
-    float keep_scale;   /* 1 / (1 - p) */
+    double keep_scale;  /* 1 / (1 - p) */
 } attn_dropout;
 
 attn_dropout attn_dropout_make(double p, uint64_t seed, uint64_t offset);
