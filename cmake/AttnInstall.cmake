@@ -4,7 +4,7 @@
 include(CMakePackageConfigHelpers)
 
 set(libraries attn)
-if(TARGET attn_static)
+if(ATTN_BUILD_BOTH)
     list(APPEND libraries attn_static)
 endif()
 
