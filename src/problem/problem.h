@@ -2,8 +2,8 @@
 /*
  * The one place that checks a problem, fills in its defaults, and says which keys a row may see. It knows no backend.
  *
- * A *completed* problem is an attn_problem in which nothing is left to default: types, sizes, strides and scale are explicit
- * (attn_problem_complete in attn.h makes it). Every function here but the checks wants a completed one.
+ * A *completed* problem is an attn_problem in which nothing is left to default: types, sizes, strides and scale are
+ * explicit (attn_problem_complete in attn.h makes it). Every function here but the checks wants a completed one.
  *
  * In a completed problem: strides of packed tensors are for (unused, head, row, column); bias and mask have stride 0 in
  * every dimension of size 1; strides of lse are explicit also without ATTN_WITH_LSE.
@@ -13,7 +13,7 @@
 
 #include "attn/attn.h"
 
-/* -------------------------------------------------------------------------------------------------- checks (check.c) */
+/* ----------------------------------------------------------------------------------------------- checks (check.c) */
 
 /* Pointers, lengths and overlaps of one run. Reads the length tensors, nothing else. */
 attn_status attn_tensors_check(const attn_problem *completed, const attn_tensors *tensors, attn_reason *reason);
@@ -21,9 +21,9 @@ attn_status attn_tensors_check(const attn_problem *completed, const attn_tensors
 /* struct_size as the caller's header has it, or ATTN_ERROR_ARGUMENT with both sizes in the reason. */
 attn_status attn_check_struct_size(const char *name, size_t given, size_t expected, attn_reason *reason);
 
-/* ------------------------------------------------------------------------------------------------ overlap (overlap.c) */
+/* --------------------------------------------------------------------------------------------- overlap (overlap.c) */
 
-/* A strided set of elements in memory. */
+/* A strided set of elements in memory. Its bytes from first to last fit ptrdiff_t. */
 typedef struct attn_extent {
     const void *data;
     size_t element_size;
@@ -38,7 +38,7 @@ int attn_overlaps_itself(const attn_extent *extent);
  * should a layout be too intricate to decide, 1. */
 int attn_overlaps(const attn_extent *a, const attn_extent *b);
 
-/* ----------------------------------------------------------------------------------------- one batch entry (sequence.c) */
+/* ------------------------------------------------------------------------------------- one batch entry (sequence.c) */
 
 /* One batch entry of one run: where its rows and keys begin and how many there are. */
 typedef struct attn_sequence {
@@ -66,15 +66,15 @@ int64_t attn_v_offset_of(const attn_problem *completed, const attn_sequence *seq
 /* Of bias or mask; b, head, row and key in the caller's terms. */
 int64_t attn_view_offset_of(const attn_view *view, int64_t b, int64_t head, int64_t row, int64_t key);
 
-/* --------------------------------------------------------------------------------- which keys may be seen (visibility.c) */
+/* ---------------------------------------------------------------------------- which keys may be seen (visibility.c) */
 
 /* Keys begin .. end - 1; empty when end <= begin, and then begin = end = 0. */
 typedef struct attn_span {
     int64_t begin, end;
 } attn_span;
 
-/* Keys that the rule of lengths, window and the widths of bias and mask lets a row see. Empty for rows that do not exist.
- * begin and end never fall from one row to the next (among rows whose span is not empty). */
+/* Keys that the rule of lengths, window and the widths of bias and mask lets a row see. Empty for rows that do not
+ * exist. begin and end never fall from one row to the next (among rows whose span is not empty). */
 attn_span attn_keys_of_row(const attn_problem *completed, const attn_sequence *sequence, int64_t row);
 
 /* Keys that at least one of rows row0 .. row1 - 1 may see (their union has no holes when row1 > row0, as the spans are
@@ -86,7 +86,8 @@ attn_span attn_keys_of_all(const attn_problem *completed, const attn_sequence *s
 int attn_pair_allowed(const attn_problem *completed, const attn_tensors *tensors, int64_t b, int64_t head, int64_t row,
                       int64_t key);
 
-/* Pairs of row and key in all spans of a run with full lengths, over batch and query heads; for flop counts. */
+/* Pairs of row and key in all spans of a run with full lengths, over batch and query heads; for flop counts. Packed
+ * tensors count as one sequence that holds all of their rows or keys. */
 double attn_pairs_at_most(const attn_problem *completed);
 
 #endif
