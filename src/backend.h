@@ -21,12 +21,12 @@ struct attn_engine {
 
 struct attn_plan {
     attn_engine *engine;
-    attn_problem problem;      /* completed */
-    const char *kernel;        /* name of the kernel, static storage or in state; set by the backend's plan */
-    size_t workspace_bytes;    /* set by the backend's plan */
-    void *workspace;           /* the plan's own, or NULL when each run brings one */
-    struct attn_turns *turns;  /* runs that share `workspace` take turns */
-    void *state;               /* the backend's own */
+    attn_problem problem;     /* completed */
+    const char *kernel;       /* name of the kernel, static storage or in state; set by the backend's plan */
+    size_t workspace_bytes;   /* set by the backend's plan */
+    void *workspace;          /* the plan's own, or NULL when each run brings one */
+    struct attn_turns *turns; /* runs that share `workspace` take turns */
+    void *state;              /* the backend's own */
 };
 
 struct attn_backend {
@@ -39,7 +39,8 @@ struct attn_backend {
     attn_status (*plan)(attn_plan *plan, attn_reason *reason);
     void (*unplan)(attn_plan *plan); /* also after a plan that failed half-way; state may be NULL */
     size_t (*explain)(const attn_plan *plan, char *text, size_t size); /* as attn_plan_explain */
-    /* The tensors are checked; workspace has workspace_bytes, aligned to ATTN_ALIGNMENT. Cannot fail but for the device. */
+    /* The tensors are checked; workspace has workspace_bytes, aligned to ATTN_ALIGNMENT. Cannot fail but for the
+     * device. */
     attn_status (*run)(const attn_plan *plan, const attn_tensors *tensors, void *workspace, attn_reason *reason);
     attn_status (*measure)(attn_engine *engine, attn_engine_speed *speed, attn_reason *reason); /* NULL: unsupported */
 };

@@ -250,8 +250,8 @@ static attn_status complete_view(const attn_problem *p, const char *name, attn_v
     int64_t count;
     if (status) return status;
     if (!count_elements(view->shape, &count)) return ATTN_OK; /* check_counts says so */
-    int contiguous = all_zero(view->strides, 4);
-    if (contiguous) lay_out(view->shape, order, view->strides);
+    int empty = view->shape[0] == 0 || view->shape[1] == 0 || view->shape[2] == 0 || view->shape[3] == 0;
+    if (empty || all_zero(view->strides, 4)) lay_out(view->shape, order, view->strides);
     for (int n = 0; n < 4; n++)
         if (view->shape[n] <= 1) view->strides[n] = 0;
     /* Strides of 0 throughout would read as contiguous when the completed problem comes back. */
