@@ -15,10 +15,10 @@ typedef struct engine_choice {
 
 void engine_choice_init(engine_choice *choice);
 
-extern const option_table engine_table;     /* --engine, --cpu */
-extern const option_table threads_table;    /* --threads N */
-extern const option_table every_cpu_table;  /* --every-cpu */
-extern option_reader read_thread_count;     /* int64_t */
+extern const option_table engine_table;    /* --engine, --cpu */
+extern const option_table threads_table;   /* --threads N */
+extern const option_table every_cpu_table; /* --every-cpu */
+extern option_reader read_thread_count;    /* int64_t */
 
 /* Opens the engine that was chosen. Returns an exit code, after a message. */
 int engine_choice_open(const engine_choice *choice, attn_engine **engine);

@@ -93,16 +93,17 @@ void print_command_help(const command *c) {
     each_line(c->examples, print_example);
 }
 
-static const char general_examples[] = "What this machine has and which kernels run on it\n"
-                                       "attn info\n"
-                                       "Attention of three arrays, written as a fourth\n"
-                                       "attn run --q q.npy --k k.npy --v v.npy --causal -o o.npy\n"
-                                       "Run every case of a folder and compare with its expected results\n"
-                                       "attn check cases/\n"
-                                       "How fast is it here, with one thread and with two?\n"
-                                       "attn bench --preset A --threads 1,2\n"
-                                       "Make a random case, results included\n"
-                                       "attn make --heads 8 --seq-q 100 --dim 64 --seed 7 --expect -o case.safetensors\n";
+static const char general_examples[] =
+    "What this machine has and which kernels run on it\n"
+    "attn info\n"
+    "Attention of three arrays, written as a fourth\n"
+    "attn run --q q.npy --k k.npy --v v.npy --causal -o o.npy\n"
+    "Run every case of a folder and compare with its expected results\n"
+    "attn check cases/\n"
+    "How fast is it here, with one thread and with two?\n"
+    "attn bench --preset A --threads 1,2\n"
+    "Make a random case, results included\n"
+    "attn make --heads 8 --seq-q 100 --dim 64 --seed 7 --expect -o case.safetensors\n";
 
 void print_help(void) {
     printf("Usage: attn COMMAND [OPTION...] [FILE...]\n");

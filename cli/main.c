@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const command *const commands[] = {&info_command,    &run_command,  &check_command, &bench_command,
-                                   &explain_command, &make_command, NULL};
+const command *const commands[] = {&info_command, &run_command, &check_command, &bench_command, &explain_command,
+                                   &make_command, NULL};
 
 static const command *find_command(const char *name) {
     for (const command *const *c = commands; *c != NULL; c++) {

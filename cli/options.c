@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------------------------------------------------- readers */
+/* ------------------------------------------------------------------------------------------------------- readers */
 
 const char *read_text(const option *self, const char *text, void *field) {
     (void)self;
@@ -63,7 +63,7 @@ const char *read_choice(const option *self, const char *text, void *field) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------ suggestions */
+/* --------------------------------------------------------------------------------------------------- suggestions */
 
 enum { WORD_LIMIT = 32 };
 
@@ -96,7 +96,7 @@ int is_close(const char *a, const char *b) {
     return edit_distance(a, b) <= allowed;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- parsing */
+/* ------------------------------------------------------------------------------------------------------- parsing */
 
 typedef struct parser {
     const char *command;
@@ -147,7 +147,8 @@ static int unknown_option(const parser *p, const char *word, int length) {
     char name[WORD_LIMIT + 1] = "";
     if (length <= WORD_LIMIT) memcpy(name, word, (size_t)length);
     const char *meant = closest_name(p, name);
-    if (meant != NULL) return complain("%s: unknown option --%.*s; did you mean --%s?", p->command, length, word, meant);
+    if (meant != NULL)
+        return complain("%s: unknown option --%.*s; did you mean --%s?", p->command, length, word, meant);
     return complain("%s: unknown option --%.*s; 'attn %s --help' lists them", p->command, length, word, p->command);
 }
 

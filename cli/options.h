@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options of the command line as tables: parsing, help and the checks of man page and completion all read the same ones.
+ * Options of the command line as tables: parsing, help and the checks of man page and completion all read the same
+ * ones.
  *
  * A table fills in one struct. A command lists the tables that it takes and where their structs lie in its own:
  *
  *     typedef struct cut_args { int64_t depth; engine_choice engine; } cut_args;
- *     static const option cut_options[] = {{"depth", 'd', "N", read_count, offsetof(cut_args, depth), "how deep"}, {0}};
- *     static const option_table cut_table = {"Options", cut_options};
- *     static const option_part cut_parts[] = {{&cut_table, 0}, {&engine_table, offsetof(cut_args, engine)}, {0}};
+ *     static const option cut_options[] = {{"depth", 'd', "N", read_count, offsetof(cut_args, depth), "how deep"},
+ * {0}}; static const option_table cut_table = {"Options", cut_options}; static const option_part cut_parts[] =
+ * {{&cut_table, 0}, {&engine_table, offsetof(cut_args, engine)}, {0}};
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -39,7 +40,7 @@ typedef struct option_part {
     size_t offset;             /* of the table's struct in the command's */
 } option_part;
 
-/* ---------------------------------------------------------------------------------------------------------- readers */
+/* ------------------------------------------------------------------------------------------------------- readers */
 
 option_reader read_text;    /* const char *: points into argv */
 option_reader read_integer; /* int64_t: any whole number */
@@ -48,7 +49,7 @@ option_reader read_uint64;  /* uint64_t */
 option_reader read_number;  /* double, finite */
 option_reader read_choice;  /* int: the position in the choices of `value` */
 
-/* ---------------------------------------------------------------------------------------------------------- parsing */
+/* ------------------------------------------------------------------------------------------------------- parsing */
 
 typedef struct options_result {
     int help;        /* --help was given; nothing after it was read */
@@ -57,13 +58,14 @@ typedef struct options_result {
 } options_result;
 
 /*
- * Reads the arguments of a command (without its name) into *target. Options and operands may come in any order; "--" ends
- * the options and "-" is an operand. Returns an exit code, after a message that names the command.
+ * Reads the arguments of a command (without its name) into *target. Options and operands may come in any order; "--"
+ * ends the options and "-" is an operand. Returns an exit code, after a message that names the command.
  */
 int options_read(const char *command, const option_part *parts, void *target, int count, char **arguments,
                  options_result *result);
 
-/* Edits (insertions, deletions, replacements, swaps of neighbours) from one word to the other; 99 if they are too long. */
+/* Edits (insertions, deletions, replacements, swaps of neighbours) from one word to the other; 99 if they are too long.
+ */
 int edit_distance(const char *a, const char *b);
 
 /* Whether a word is so close to another that a slip is likely. */

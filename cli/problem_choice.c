@@ -5,14 +5,11 @@
 
 enum { SEQ_NOT_GIVEN = -1 };
 
-/* ------------------------------------------------------------------------------------------------------------ presets */
+/* ------------------------------------------------------------------------------------------------------- presets */
 
 const preset presets[] = {
-    {"A", 16, 16, 1024, 1024, 64},
-    {"B", 8, 8, 2048, 2048, 128},
-    {"C", 8, 8, 4096, 4096, 64},
-    {"decode", 32, 8, 1, 4096, 128},
-    {NULL, 0, 0, 0, 0, 0},
+    {"A", 16, 16, 1024, 1024, 64},   {"B", 8, 8, 2048, 2048, 128}, {"C", 8, 8, 4096, 4096, 64},
+    {"decode", 32, 8, 1, 4096, 128}, {NULL, 0, 0, 0, 0, 0},
 };
 
 void preset_apply(const preset *chosen, make_case_options *options) {
@@ -33,7 +30,7 @@ static const char *read_preset(const option *self, const char *text, void *field
     return self->value;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ readers */
+/* ------------------------------------------------------------------------------------------------------- readers */
 
 static const char *read_type(const option *self, const char *text, void *field) {
     for (int type = ATTN_F32; type <= ATTN_I64; type++) {
@@ -79,13 +76,14 @@ static const char *read_view(const option *self, const char *text, void *field) 
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- tables */
+/* -------------------------------------------------------------------------------------------------------- tables */
 
 #define SHAPE(member) offsetof(make_case_options, member)
 
 static const option shape_options[] = {
     {"preset", 'p', "A|B|C|decode", read_preset, 0,
-     "named shapes; options after it change them. A: 16 heads, 1024 rows and keys, dim 64. B: 8, 2048, 128. C: 8, 4096, "
+     "named shapes; options after it change them. A: 16 heads, 1024 rows and keys, dim 64. B: 8, 2048, 128. C: 8, "
+     "4096, "
      "64. decode: 32 heads over 8, one row, 4096 keys, dim 128"},
     {"batch", 0, "N", read_count, SHAPE(batch), "batch entries (default 1)"},
     {"heads", 0, "N", read_count, SHAPE(heads_q), "query heads (default 1)"},
@@ -147,7 +145,7 @@ static const option tolerance_options[] = {
 };
 const option_table tolerance_table = {"Tolerance", tolerance_options};
 
-/* ----------------------------------------------------------------------------------------------------------- problems */
+/* ------------------------------------------------------------------------------------------------------ problems */
 
 void problem_options_init(make_case_options *options) {
     make_case_options_init(options);
