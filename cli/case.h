@@ -80,7 +80,7 @@ typedef struct case_options {
 typedef struct case_file {
     attn_problem problem; /* every size and stride explicit; ATTN_WITH_LSE is set if there is an expected lse */
     attn_tensors inputs;  /* its pointers; o and lse are NULL */
-    char *title, *origin; /* "" where absent */
+    char *title, *origin; /* "" where absent (NULL before case_finish) */
     case_layout layout;
     case_options options;
     case_tensor tensors[CASE_SLOTS]; /* what the file has; tensors[CASE_O] is the expected o */
@@ -88,8 +88,7 @@ typedef struct case_file {
     void *data;                      /* block that the tensors of a read file lie in */
 } case_file;
 
-/* ------------------------------------------------------------------------------------------------------ read and write
- */
+/* --------------------------------------------------------------------------------------------------- read and write */
 
 /* Reads and finishes a case. path "-" is standard input. */
 case_status case_read(const char *path, case_file *c, case_error *error);
