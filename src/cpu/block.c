@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One block of rows against one tile of keys: scores, what is added to them, exclusion, softmax, dropout, output.
+ *
+ * Which keys a row may see comes from problem/ as spans. A panel of rows is taken through the union of its rows' spans;
+ * where a row's own span is shorter, its scores outside are set to -inf, which softmax turns into weights of exactly 0.
+ * Weights of 0 are harmless as long as the values are finite. Where a tile holds a NaN or an infinity and not all rows
+ * of a block see all keys, each row is multiplied with a copy of the values in which the keys that it may not see are
+ * 0.
+ */
+#include "base/half.h"
+#include "base/philox.h"
+#include "cpu/cpu.h"
+
+#include <string.h>
+
+typedef struct attn_block {
+    const attn_item *item;
+    attn_tile *tile;
+    int first, count;                      /* rows of the item */
+    int panels;                            /* row panels */
+    attn_panel_keys keys[ATTN_ROW_PANELS]; /* of each: the union of its rows' spans */
+    unsigned char full[ATTN_ROW_PANELS];   /* every row of it sees every column that softmax passes over */
+    int all_full;
+} attn_block;
+
+/* ------------------------------------------------------------------------------------------------------------ spans */
+
+static attn_panel_keys within_tile(const attn_tile *tile, attn_span span) {
+    const int64_t begin = span.begin - tile->key0, end = span.end - tile->key0;
+    attn_panel_keys keys = {begin > tile->begin ? (int)(begin < tile->end ? begin : tile->end) : tile->begin,
+                            end < tile->end ? (int)(end > tile->begin ? end : tile->begin) : tile->end};
+    if (keys.end <= keys.begin) keys.begin = keys.end = 0;
+    return keys;
+}
+
+/* The columns that softmax passes over for these keys: whole panels, or whole vectors after dots(). */
+static attn_panel_keys columns_of(const attn_block *block, attn_panel_keys keys) {
+    const attn_kernels *kernels = block->item->kernels;
+    if (keys.end == keys.begin) return keys;
+    const int begin = block->item->few ? keys.begin : keys.begin / kernels->nr * kernels->nr;
+    const int unit = block->item->few ? kernels->lanes : kernels->nr;
+    return (attn_panel_keys){begin, begin + (keys.end - begin + unit - 1) / unit * unit};
+}
+
+static int covers_columns(const attn_block *block, attn_span all, attn_panel_keys keys) {
+    const attn_panel_keys columns = columns_of(block, keys);
+    const attn_panel_keys seen = within_tile(block->tile, all);
+    return columns.end > columns.begin && seen.begin <= columns.begin && seen.end >= columns.end;
+}
+
+static void find_keys_of_panel(attn_block *block, int panel) {
+    const attn_item *item = block->item;
+    const int row = block->first + panel * item->kernels->mr;
+    const int last = block->first + block->count - 1;
+    const int row_end = row + item->kernels->mr - 1 < last ? row + item->kernels->mr - 1 : last;
+    const int64_t i0 = attn_item_query(item, row), i1 = attn_item_query(item, row_end) + 1;
+    const attn_problem *p = &item->plan->problem;
+    block->keys[panel] = within_tile(block->tile, attn_keys_of_any(p, &item->sequence, i0, i1));
+    block->full[panel] =
+        (unsigned char)covers_columns(block, attn_keys_of_all(p, &item->sequence, i0, i1), block->keys[panel]);
+}
+
+/* Returns 0 if no row of the block sees any key of the tile. */
+static int find_keys(attn_block *block) {
+    const attn_item *item = block->item;
+    const attn_problem *p = &item->plan->problem;
+    const int64_t i0 = attn_item_query(item, block->first);
+    const int64_t i1 = attn_item_query(item, block->first + block->count - 1) + 1;
+    const attn_panel_keys any = within_tile(block->tile, attn_keys_of_any(p, &item->sequence, i0, i1));
+    if (any.end == any.begin) return 0;
+    block->all_full = covers_columns(block, attn_keys_of_all(p, &item->sequence, i0, i1), any);
+    for (int panel = 0; panel < block->panels; panel++) {
+        block->keys[panel] = any;
+        block->full[panel] = 1;
+        if (!block->all_full) find_keys_of_panel(block, panel);
+    }
+    return 1;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- scores */
+
+static void *scores_at(const attn_block *block, int row, int column) {
+    return attn_reals_at(block->item->kernels, block->item->scratch.scores,
+                         (int64_t)(row - block->first) * ATTN_SCORE_STRIDE + column);
+}
+
+static int panel_meets(const attn_block *block, int panel, int begin, int end) {
+    return block->keys[panel].begin < end && block->keys[panel].end > begin;
+}
+
+/* One k panel stays in the first cache while all rows that see it pass by. Spans never fall from row to row, so those
+ * are neighbours. */
+static void compute_scores(const attn_block *block) {
+    const attn_item *item = block->item;
+    const attn_kernels *kernels = item->kernels;
+    const int64_t dim = item->plan->problem.dim;
+    const char *k = block->tile->k;
+    const void *q = attn_reals_at(kernels, item->scratch.q, block->first * dim);
+    for (int begin = block->tile->begin / kernels->nr * kernels->nr; begin < block->tile->end; begin += kernels->nr) {
+        int from = 0, to = block->panels;
+        while (from < to && !panel_meets(block, from, begin, begin + kernels->nr)) from++;
+        while (to > from && !panel_meets(block, to - 1, begin, begin + kernels->nr)) to--;
+        if (from == to) continue;
+        const int row_end = to * kernels->mr < block->count ? to * kernels->mr : block->count;
+        const void *k_panel = k + begin * dim * (int64_t)attn_type_size(kernels->type);
+        kernels->scores(scores_at(block, block->first, begin), item->scratch.row_max, q, k_panel, dim,
+                        from * kernels->mr, row_end);
+    }
+}
+
+static void compute_dots(const attn_block *block) {
+    const attn_item *item = block->item;
+    const attn_kernels *kernels = item->kernels;
+    const attn_tile *tile = block->tile;
+    const int64_t element = (int64_t)attn_type_size(kernels->type);
+    const char *k = (const char *)tile->k + tile->begin * tile->k_stride * element;
+    const void *q = attn_reals_at(kernels, item->scratch.q, block->first * item->cpu->dim_step);
+    kernels->dots(scores_at(block, block->first, tile->begin), q, block->count, k, tile->k_stride,
+                  tile->end - tile->begin, item->cpu->dim_step);
+}
+
+/* ---------------------------------------------------------------------------------------------- additions, exclusion
+ */
+
+static const void *bias_of_row(const attn_item *item, int row, int64_t key, int n) {
+    const attn_view *view = &item->plan->problem.bias;
+    const int64_t at = attn_view_offset_of(view, item->b, attn_item_head(item, row), attn_item_query(item, row), key);
+    const void *first = (const char *)item->tensors->bias + at * (int64_t)attn_type_size(view->type);
+    if (view->type == item->kernels->type && view->strides[3] == 1) return first;
+    item->kernels->load_row(item->scratch.rows, view->type, first, view->strides[3], n);
+    return item->scratch.rows;
+}
+
+/* What the problem adds to scores n keys from `key` on, which the row may see by its span. */
+static void adjust_row(const attn_item *item, int row, void *s, int64_t key, int n) {
+    const attn_problem *p = &item->plan->problem;
+    const attn_kernels *kernels = item->kernels;
+    if (p->softcap > 0) kernels->softcap(s, n, p->softcap);
+    if (p->bias.type != ATTN_TYPE_DEFAULT) kernels->add_bias(s, bias_of_row(item, row, key, n), n);
+    const int64_t query = attn_item_query(item, row), head = attn_item_head(item, row);
+    if (p->with & ATTN_WITH_ALIBI) {
+        const double distance = (double)key - (double)query - (double)item->sequence.q_offset;
+        kernels->add_alibi(s, n, (double)item->tensors->alibi_slopes[head], distance);
+    }
+    if (p->mask.type != ATTN_TYPE_DEFAULT) {
+        const uint8_t *mask = item->tensors->mask;
+        mask += attn_view_offset_of(&p->mask, item->b, head, query, key);
+        kernels->apply_mask(s, mask, p->mask.strides[3], n);
+    }
+}
+
+static int adjusts(const attn_problem *p) {
+    return p->softcap > 0 || p->bias.type != ATTN_TYPE_DEFAULT || p->mask.type != ATTN_TYPE_DEFAULT ||
+           (p->with & ATTN_WITH_ALIBI);
+}
+
+static attn_panel_keys keys_of_row(const attn_block *block, int row) {
+    const attn_item *item = block->item;
+    const int64_t query = attn_item_query(item, row);
+    return within_tile(block->tile, attn_keys_of_row(&item->plan->problem, &item->sequence, query));
+}
+
+/* Adjusts the keys that the row may see and excludes the columns on both sides of them. */
+static void finish_row_scores(const attn_block *block, int row, attn_panel_keys columns) {
+    const attn_item *item = block->item;
+    attn_panel_keys keys = keys_of_row(block, row);
+    if (keys.end == keys.begin) keys.begin = keys.end = columns.begin;
+    if (keys.end > keys.begin)
+        adjust_row(item, row, scores_at(block, row, keys.begin), block->tile->key0 + keys.begin, keys.end - keys.begin);
+    item->kernels->exclude(scores_at(block, row, columns.begin), keys.begin - columns.begin);
+    item->kernels->exclude(scores_at(block, row, keys.end), columns.end - keys.end);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- softmax */
+
+static void softmax_rows(const attn_block *block, int row, int count, attn_panel_keys columns, int max_known) {
+    const attn_item *item = block->item;
+    const attn_kernels *kernels = item->kernels;
+    const void *row_max = attn_reals_at(kernels, item->scratch.row_max, (int64_t)(row - block->first) * kernels->lanes);
+    kernels->softmax(scores_at(block, row, columns.begin), count, columns.end - columns.begin,
+                     max_known ? row_max : NULL, attn_reals_at(kernels, item->scratch.m, row),
+                     attn_reals_at(kernels, item->scratch.l, row), attn_reals_at(kernels, item->scratch.alpha, row));
+}
+
+static void softmax_panel(const attn_block *block, int panel) {
+    const int mr = block->item->kernels->mr, from = panel * mr;
+    const int count = block->count - from < mr ? block->count - from : mr;
+    const attn_panel_keys columns = columns_of(block, block->keys[panel]);
+    const int plain = block->full[panel] && !adjusts(&block->item->plan->problem);
+    if (columns.end == columns.begin) return;
+    for (int r = 0; r < count && !plain; r++) finish_row_scores(block, block->first + from + r, columns);
+    softmax_rows(block, block->first + from, count, columns, plain && !block->item->few);
+}
+
+static void compute_softmax(const attn_block *block) {
+    if (block->all_full && !adjusts(&block->item->plan->problem)) {
+        softmax_rows(block, block->first, block->count, columns_of(block, block->keys[0]), !block->item->few);
+        return;
+    }
+    for (int panel = 0; panel < block->panels; panel++) softmax_panel(block, panel);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- dropout */
+
+static void drop_row(const attn_block *block, int row, const attn_dropout *dropout) {
+    const attn_item *item = block->item;
+    const attn_panel_keys keys = keys_of_row(block, row);
+    const int64_t head_index = item->b * item->plan->problem.heads_q + attn_item_head(item, row);
+    uint8_t keep[4] = {0, 0, 0, 0};
+    for (int j = keys.begin; j < keys.end; j++) {
+        const int64_t key = block->tile->key0 + j;
+        if (j == keys.begin || key % 4 == 0)
+            attn_dropout_keep(dropout, head_index, attn_item_query(item, row), key / 4, keep);
+        void *weight = scores_at(block, row, j);
+        const double p = attn_load(item->kernels->type, weight, 0);
+        attn_store(item->kernels->type, weight, 0, keep[key % 4] ? p * (double)dropout->keep_scale : 0.0);
+    }
+}
+
+static void drop_weights(const attn_block *block) {
+    const attn_item *item = block->item;
+    const double p = item->plan->problem.dropout_p;
+    if (!(p > 0)) return;
+    const attn_dropout dropout = attn_dropout_make(p, item->tensors->dropout_seed, item->tensors->dropout_offset);
+    for (int r = 0; r < block->count; r++) drop_row(block, block->first + r, &dropout);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- output */
+
+static const void *values_at(const attn_block *block, int panel, int key) {
+    const attn_tile *tile = block->tile;
+    const int64_t element = (int64_t)attn_type_size(block->item->kernels->type);
+    return (const char *)tile->v + (panel * tile->v_panel + key * tile->v_stride) * element;
+}
+
+static int value_panels(const attn_block *block) {
+    return (int)(block->item->cpu->o_stride / block->item->kernels->nr);
+}
+
+static int tile_is_finite(const attn_block *block) {
+    attn_tile *tile = block->tile;
+    if (tile->finite >= 0) return tile->finite;
+    tile->finite = 1;
+    for (int panel = 0; panel < value_panels(block); panel++)
+        for (int key = tile->begin; key < tile->end && tile->finite; key++)
+            tile->finite = block->item->kernels->all_finite(values_at(block, panel, key), block->item->kernels->nr);
+    return tile->finite;
+}
+
+static void *output_at(const attn_block *block, int row, int panel) {
+    const attn_kernels *kernels = block->item->kernels;
+    const int64_t stride = block->item->cpu->o_stride;
+    return attn_reals_at(kernels, block->item->scratch.o, row * stride + (int64_t)panel * kernels->nr);
+}
+
+static void accumulate_block(const attn_block *block) {
+    const attn_item *item = block->item;
+    const attn_kernels *kernels = item->kernels;
+    for (int panel = 0; panel < value_panels(block); panel++)
+        kernels->accumulate(output_at(block, block->first, panel), item->cpu->o_stride,
+                            scores_at(block, block->first, 0), values_at(block, panel, 0), block->tile->v_stride,
+                            attn_reals_at(kernels, item->scratch.alpha, block->first), block->keys, block->count);
+}
+
+/* The row's values of one panel, 0 where it may not see the key or has dropped it. */
+static void copy_visible(const attn_block *block, int row, int panel, attn_panel_keys keys) {
+    const attn_item *item = block->item;
+    const attn_kernels *kernels = item->kernels;
+    const size_t bytes = (size_t)kernels->nr * attn_type_size(kernels->type);
+    const attn_panel_keys seen = keys_of_row(block, row);
+    for (int j = keys.begin; j < keys.end; j++) {
+        char *to = (char *)item->scratch.clean + (size_t)j * bytes;
+        int visible = j >= seen.begin && j < seen.end;
+        if (visible)
+            visible = attn_pair_allowed(&item->plan->problem, item->tensors, item->b, attn_item_head(item, row),
+                                        attn_item_query(item, row), block->tile->key0 + j);
+        if (visible && item->plan->problem.dropout_p > 0)
+            visible = attn_load(kernels->type, scores_at(block, row, j), 0) != 0.0;
+        if (visible) {
+            memcpy(to, values_at(block, panel, j), bytes);
+        } else {
+            memset(to, 0, bytes);
+        }
+    }
+}
+
+static void accumulate_row_by_row(const attn_block *block) {
+    const attn_item *item = block->item;
+    const attn_kernels *kernels = item->kernels;
+    for (int r = 0; r < block->count; r++) {
+        const int row = block->first + r;
+        const attn_panel_keys keys = block->keys[r / kernels->mr];
+        for (int panel = 0; panel < value_panels(block); panel++) {
+            copy_visible(block, row, panel, keys);
+            kernels->accumulate(output_at(block, row, panel), item->cpu->o_stride, scores_at(block, row, 0),
+                                item->scratch.clean, kernels->nr, attn_reals_at(kernels, item->scratch.alpha, row),
+                                &keys, 1);
+        }
+    }
+}
+
+static void accumulate(const attn_block *block) {
+    const attn_problem *p = &block->item->plan->problem;
+    const int pairwise = p->bias.type != ATTN_TYPE_DEFAULT || p->mask.type != ATTN_TYPE_DEFAULT || p->dropout_p > 0;
+    if ((block->all_full && !pairwise) || tile_is_finite(block)) {
+        accumulate_block(block);
+    } else {
+        accumulate_row_by_row(block);
+    }
+}
+
+void attn_block_pass(const attn_item *item, attn_tile *tile, int first, int count) {
+    const attn_kernels *kernels = item->kernels;
+    attn_block block = {.item = item, .tile = tile, .first = first, .count = count};
+    block.panels = (count + kernels->mr - 1) / kernels->mr;
+    if (!find_keys(&block)) return;
+    if (item->few) {
+        compute_dots(&block);
+    } else {
+        kernels->exclude(item->scratch.row_max, count * kernels->lanes);
+        compute_scores(&block);
+    }
+    compute_softmax(&block);
+    drop_weights(&block);
+    accumulate(&block);
+}

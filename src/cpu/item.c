@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/half.h"
+#include "cpu/cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+int64_t attn_item_query(const attn_item *item, int row) {
+    return (item->row0 + row) / item->cpu->group;
+}
+
+int64_t attn_item_head(const attn_item *item, int row) {
+    return item->head_kv * item->cpu->group + (item->row0 + row) % item->cpu->group;
+}
+
+attn_span attn_item_span(const attn_item *item) {
+    return attn_keys_of_any(&item->plan->problem, &item->sequence, attn_item_query(item, 0),
+                            attn_item_query(item, item->rows - 1) + 1);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ begin */
+
+static const void *query_address(const attn_item *item, int row) {
+    const attn_problem *p = &item->plan->problem;
+    const int64_t at = attn_q_offset_of(p, &item->sequence, attn_item_head(item, row), attn_item_query(item, row));
+    return (const char *)item->tensors->q + at * (int64_t)attn_type_size(p->type);
+}
+
+/* The row as contiguous reals: where it lies, or converted into buffer. */
+static const void *query_reals(const attn_item *item, int row, void *buffer) {
+    const attn_problem *p = &item->plan->problem;
+    const void *address = query_address(item, row);
+    if (p->type == item->kernels->type && p->q_strides[3] == 1) return address;
+    item->kernels->load_row(buffer, p->type, address, p->q_strides[3], p->dim);
+    return buffer;
+}
+
+static void pack_queries(const attn_item *item) {
+    const attn_kernels *kernels = item->kernels;
+    const int64_t dim = item->plan->problem.dim;
+    const void *rows[ATTN_LANES_MAX];
+    for (int first = 0; first < item->rows; first += kernels->mr) {
+        const int count = item->rows - first < kernels->mr ? item->rows - first : kernels->mr;
+        for (int r = 0; r < count; r++)
+            rows[r] = query_reals(item, first + r, attn_reals_at(kernels, item->scratch.rows, r * dim));
+        kernels->pack_q(attn_reals_at(kernels, item->scratch.q, first * dim), rows, count, dim,
+                        item->plan->problem.scale);
+    }
+}
+
+/* Rows for dots(): scaled, and padded with zeros to dim_step. */
+static void scale_queries(const attn_item *item) {
+    const attn_problem *p = &item->plan->problem;
+    const attn_kernels *kernels = item->kernels;
+    const int64_t step = item->cpu->dim_step;
+    for (int r = 0; r < item->rows; r++) {
+        void *to = attn_reals_at(kernels, item->scratch.q, r * step);
+        kernels->store_row(kernels->type, to, 1, query_reals(item, r, item->scratch.rows), p->dim, p->scale);
+        for (int64_t i = p->dim; i < step; i++) attn_store(kernels->type, to, i, 0.0);
+    }
+}
+
+void attn_item_begin(attn_item *item) {
+    const attn_kernels *kernels = item->kernels;
+    if (item->few) {
+        scale_queries(item);
+    } else {
+        pack_queries(item);
+    }
+    kernels->begin_rows(item->scratch.m, item->scratch.l, item->rows);
+    memset(item->scratch.o, 0, (size_t)item->rows * (size_t)item->cpu->o_stride * attn_type_size(kernels->type));
+}
+
+/* ------------------------------------------------------------------------------------------------------------- pass */
+
+void attn_item_pass(attn_item *item, attn_span span) {
+    if (span.end <= span.begin) return;
+    for (int64_t key0 = span.begin / ATTN_TILE_KEYS * ATTN_TILE_KEYS; key0 < span.end; key0 += ATTN_TILE_KEYS) {
+        attn_tile tile = attn_tile_load(item, key0, span);
+        for (int first = 0; first < item->rows; first += ATTN_BLOCK_ROWS) {
+            const int left = item->rows - first;
+            attn_block_pass(item, &tile, first, left < ATTN_BLOCK_ROWS ? left : ATTN_BLOCK_ROWS);
+        }
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------------- finish */
+
+typedef struct attn_row_result {
+    double factor; /* o = factor * the sums so far */
+    double lse;
+} attn_row_result;
+
+/* A row whose largest score is -inf has no key, unless one that it may see has a score of -inf: then exp(-inf - -inf)
+ * makes it NaN, by the definition. */
+static int sees_any_key(const attn_item *item, int row) {
+    const attn_problem *p = &item->plan->problem;
+    const int64_t query = attn_item_query(item, row), head = attn_item_head(item, row);
+    const attn_span span = attn_keys_of_row(p, &item->sequence, query);
+    for (int64_t key = span.begin; key < span.end; key++)
+        if (attn_pair_allowed(p, item->tensors, item->b, head, query, key)) return 1;
+    return 0;
+}
+
+static attn_row_result result_without_sink(const attn_item *item, int row, double m, double l) {
+    if (m == -INFINITY) {
+        if (sees_any_key(item, row)) return (attn_row_result){NAN, NAN};
+        return (attn_row_result){0.0, -INFINITY};
+    }
+    return (attn_row_result){1.0 / l, m + log(l)};
+}
+
+/* The sink joins the largest score and the sum. */
+static attn_row_result result_with_sink(double m, double l, double sink) {
+    const double largest = sink > m ? sink : m;
+    const double own = m == -INFINITY ? 0.0 : exp(m - largest);
+    const double sum = l * own + exp(sink - largest);
+    return (attn_row_result){own / sum, largest + log(sum)};
+}
+
+static attn_row_result result_of_row(const attn_item *item, int row) {
+    const attn_type type = item->kernels->type;
+    const double m = attn_load(type, item->scratch.m, row), l = attn_load(type, item->scratch.l, row);
+    if (attn_item_query(item, row) >= item->sequence.q_len) return (attn_row_result){0.0, -INFINITY};
+    if (!(item->plan->problem.with & ATTN_WITH_SINKS)) return result_without_sink(item, row, m, l);
+    return result_with_sink(m, l, (double)item->tensors->sinks[attn_item_head(item, row)]);
+}
+
+static void write_row(const attn_item *item, int row) {
+    const attn_problem *p = &item->plan->problem;
+    const attn_kernels *kernels = item->kernels;
+    const int64_t head = attn_item_head(item, row), query = attn_item_query(item, row);
+    const attn_row_result result = result_of_row(item, row);
+    char *o = item->tensors->o;
+    o += attn_o_offset_of(p, &item->sequence, head, query) * (int64_t)attn_type_size(p->o_type);
+    const void *sums = attn_reals_at(kernels, item->scratch.o, row * item->cpu->o_stride);
+    kernels->store_row(p->o_type, o, p->o_strides[3], sums, p->dim_v, result.factor);
+    if (p->with & ATTN_WITH_LSE)
+        item->tensors->lse[attn_lse_offset_of(p, &item->sequence, head, query)] = (float)result.lse;
+}
+
+void attn_item_finish(attn_item *item) {
+    for (int row = 0; row < item->rows; row++) write_row(item, row);
+}

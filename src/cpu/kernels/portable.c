@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Portable C: vectors are small structs whose loops any compiler unrolls, and most turn into vector instructions of the
+ * baseline. It is what runs on a processor without kernels of its own, and the twin that the others are tested against.
+ */
+#include "cpu/kernels/common.h"
+
+#define FOR_LANES(lanes, expression)                                                                                   \
+    for (int i = 0; i < (lanes); i++) c.x[i] = (expression)
+
+/* Operations that read the same for both types. */
+#define VECTOR_OPERATIONS(real, name, lanes)                                                                           \
+    typedef struct vec_##name {                                                                                        \
+        real x[lanes];                                                                                                 \
+    } vec_##name;                                                                                                      \
+    static inline vec_##name v_load_##name(const real *p) {                                                            \
+        vec_##name c;                                                                                                  \
+        memcpy(&c, p, sizeof(c));                                                                                      \
+        return c;                                                                                                      \
+    }                                                                                                                  \
+    static inline void v_store_##name(real *p, vec_##name a) {                                                         \
+        memcpy(p, &a, sizeof(a));                                                                                      \
+    }                                                                                                                  \
+    static inline vec_##name v_set1_##name(real a) {                                                                   \
+        vec_##name c;                                                                                                  \
+        FOR_LANES(lanes, a);                                                                                           \
+        return c;                                                                                                      \
+    }                                                                                                                  \
+    static inline vec_##name v_add_##name(vec_##name a, vec_##name b) {                                                \
+        vec_##name c;                                                                                                  \
+        FOR_LANES(lanes, a.x[i] + b.x[i]);                                                                             \
+        return c;                                                                                                      \
+    }                                                                                                                  \
+    static inline vec_##name v_sub_##name(vec_##name a, vec_##name b) {                                                \
+        vec_##name c;                                                                                                  \
+        FOR_LANES(lanes, a.x[i] - b.x[i]);                                                                             \
+        return c;                                                                                                      \
+    }                                                                                                                  \
+    static inline vec_##name v_mul_##name(vec_##name a, vec_##name b) {                                                \
+        vec_##name c;                                                                                                  \
+        FOR_LANES(lanes, a.x[i] * b.x[i]);                                                                             \
+        return c;                                                                                                      \
+    }                                                                                                                  \
+    static inline vec_##name v_max_##name(vec_##name a, vec_##name b) {                                                \
+        vec_##name c;                                                                                                  \
+        FOR_LANES(lanes, a.x[i] > b.x[i] ? a.x[i] : b.x[i]);                                                           \
+        return c;                                                                                                      \
+    }                                                                                                                  \
+    static inline vec_##name v_fma_##name(vec_##name a, vec_##name b, vec_##name c) {                                  \
+        FOR_LANES(lanes, a.x[i] * b.x[i] + c.x[i]);                                                                    \
+        return c;                                                                                                      \
+    }                                                                                                                  \
+    static inline real v_sum_##name(vec_##name a) {                                                                    \
+        real sum = 0;                                                                                                  \
+        for (int i = 0; i < (lanes); i++) sum += a.x[i];                                                               \
+        return sum;                                                                                                    \
+    }                                                                                                                  \
+    static inline real v_largest_##name(vec_##name a) {                                                                \
+        real largest = a.x[0];                                                                                         \
+        for (int i = 1; i < (lanes); i++) largest = largest > a.x[i] ? largest : a.x[i];                               \
+        return largest;                                                                                                \
+    }                                                                                                                  \
+    static inline void v_sums4_##name(real *dst, vec_##name a, vec_##name b, vec_##name c, vec_##name d) {             \
+        dst[0] = v_sum_##name(a);                                                                                      \
+        dst[1] = v_sum_##name(b);                                                                                      \
+        dst[2] = v_sum_##name(c);                                                                                      \
+        dst[3] = v_sum_##name(d);                                                                                      \
+    }                                                                                                                  \
+    static inline void v_transpose_##name(vec_##name *v) {                                                             \
+        for (int i = 0; i < (lanes); i++)                                                                              \
+            for (int j = 0; j < i; j++) {                                                                              \
+                const real t = v[i].x[j];                                                                              \
+                v[i].x[j] = v[j].x[i];                                                                                 \
+                v[j].x[i] = t;                                                                                         \
+            }                                                                                                          \
+    }
+
+/* -------------------------------------------------------------------------------------------------------------- f32 */
+
+VECTOR_OPERATIONS(float, f32, 4)
+
+static inline vec_f32 v_div_f32(vec_f32 a, vec_f32 b) {
+    vec_f32 c;
+    FOR_LANES(4, a.x[i] / b.x[i]);
+    return c;
+}
+
+static inline vec_f32 v_abs_f32(vec_f32 a) {
+    vec_f32 c;
+    FOR_LANES(4, fabsf(a.x[i]));
+    return c;
+}
+
+static inline vec_f32 v_copysign_f32(vec_f32 a, vec_f32 sign) {
+    vec_f32 c;
+    FOR_LANES(4, copysignf(a.x[i], sign.x[i]));
+    return c;
+}
+
+static inline vec_f32 v_below_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) {
+    vec_f32 c;
+    FOR_LANES(4, a.x[i] < b.x[i] ? x.x[i] : y.x[i]);
+    return c;
+}
+
+static inline vec_f32 v_ldexp_f32(vec_f32 p, vec_f32 shifted) {
+    uint32_t bits[4];
+    memcpy(bits, &shifted, sizeof(bits));
+    for (int i = 0; i < 4; i++) bits[i] = (bits[i] << 23) + (UINT32_C(127) << 23);
+    memcpy(&shifted, bits, sizeof(bits));
+    return v_mul_f32(p, shifted);
+}
+
+static void load_f16_f32(float *dst, const void *src, int64_t n) {
+    for (int64_t i = 0; i < n; i++) dst[i] = (float)attn_load(ATTN_F16, src, i);
+}
+
+static void store_f16_f32(void *dst, const float *src, int64_t n) {
+    for (int64_t i = 0; i < n; i++) attn_store(ATTN_F16, dst, i, (double)src[i]);
+}
+
+#define load_bf16_f32  load_bf16_row
+#define store_bf16_f32 store_bf16_row
+
+#define TILE_BITS 32
+#define LANES     4
+#define MR        4
+#define NV        2
+#define DOTS_ROWS 2
+#include "cpu/kernels/kernels.inc"
+
+/* -------------------------------------------------------------------------------------------------------------- f64 */
+
+VECTOR_OPERATIONS(double, f64, 2)
+
+static inline vec_f64 v_ldexp_f64(vec_f64 p, vec_f64 shifted) {
+    uint64_t bits[2];
+    memcpy(bits, &shifted, sizeof(bits));
+    for (int i = 0; i < 2; i++) bits[i] = (bits[i] << 52) + (UINT64_C(1023) << 52);
+    memcpy(&shifted, bits, sizeof(bits));
+    return v_mul_f64(p, shifted);
+}
+
+#define TILE_BITS 64
+#define LANES     2
+#define MR        4
+#define NV        2
+#define DOTS_ROWS 2
+#include "cpu/kernels/kernels.inc"
+
+const attn_kernel_set attn_kernels_portable = {ATTN_CPU_PORTABLE, "portable", &table_f32, &table_f64};

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one place that says which tiles, items and splits a problem gets. */
+#include "base/checked.h"
+#include "base/reason.h"
+#include "cpu/cpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    ITEM_BYTES = 640 * 1024, /* of an item's q and o: what a second cache holds beside the tiles */
+    ITEM_ROWS_LEAST = 192,   /* fewer rows would not pay for packing k and v of every tile */
+    ITEMS_PER_THREAD = 4,    /* so that threads finish together */
+    FEW_ROWS = 32,           /* up to here, dots() without packing is faster */
+    SPLITS_IN_ALL = 64,      /* items of few rows in one run, if the keys allow */
+    SPLIT_KEYS_LEAST = 512
+};
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static int64_t divide_up(int64_t a, int64_t b) {
+    return a / b + (a % b != 0);
+}
+
+static int64_t round_up(int64_t a, int64_t unit) {
+    return divide_up(a, unit) * unit;
+}
+
+/* Stacked rows of one group, and groups, of a run with full lengths. */
+static int64_t rows_of_group(const attn_problem *p) {
+    return p->heads_kv ? p->heads_q / p->heads_kv * p->seq_q : 0;
+}
+
+static int64_t groups(const attn_problem *p) {
+    return p->batch * p->heads_kv;
+}
+
+/*
+ * Items get as many rows as memory allows, as each packs the keys for itself, but not so many that threads would wait
+ * for each other. Rows are dealt out evenly. How many there are changes no result.
+ */
+static int64_t choose_item_rows(const attn_plan *plan, const attn_cpu_plan *cpu) {
+    const attn_problem *p = &plan->problem;
+    const int64_t row_bytes = (p->dim + cpu->o_stride) * (int64_t)attn_type_size(cpu->kernels->type);
+    const int64_t most = larger(round_up(ITEM_BYTES / row_bytes, cpu->kernels->mr), cpu->kernels->mr);
+    const int64_t rows = larger(rows_of_group(p), 1);
+    const int64_t threads = plan->engine->info.threads;
+    const double share = (double)rows * (double)groups(p) / (double)(threads * ITEMS_PER_THREAD);
+    const int64_t fair = share < (double)most ? (int64_t)share : most;
+    const int64_t wanted = smaller(larger(fair, ITEM_ROWS_LEAST), most);
+    return round_up(divide_up(rows, divide_up(rows, wanted)), cpu->kernels->mr);
+}
+
+static int choose_splits(const attn_problem *p) {
+    const int64_t by_keys = divide_up(p->seq_kv, SPLIT_KEYS_LEAST);
+    const int64_t by_groups = SPLITS_IN_ALL / larger(groups(p), 1);
+    return (int)larger(smaller(by_keys, by_groups), 1);
+}
+
+/* With a packed q any sequence may turn out to have few rows. */
+static int64_t choose_few_rows(const attn_problem *p) {
+    const int64_t group = p->heads_kv ? p->heads_q / p->heads_kv : 1;
+    const int64_t shortest = p->with & ATTN_WITH_CU_SEQLENS_Q ? group : rows_of_group(p);
+    if (p->with & ATTN_WITH_BATCH_INVARIANCE) return 0;
+    return shortest <= FEW_ROWS ? FEW_ROWS : 0;
+}
+
+static int read_in_place(const attn_plan *plan, const attn_kernels *kernels, const int64_t *strides, int64_t columns,
+                         int unit) {
+    return plan->problem.kv_type == kernels->type && strides[3] == 1 && columns % unit == 0;
+}
+
+static size_t take(size_t *at, int64_t count, size_t element) {
+    const size_t begin = *at;
+    *at += attn_align_size((size_t)count * element);
+    return begin;
+}
+
+/* Tiles are small: no product here comes near overflow, as dim and dim_v are at most 1024 and rows are limited above.
+ */
+static void lay_out_scratch(const attn_problem *p, attn_cpu_plan *cpu) {
+    const attn_kernels *kernels = cpu->kernels;
+    const size_t real = attn_type_size(kernels->type);
+    const int64_t rows = larger(cpu->item_rows, cpu->few_rows);
+    const int64_t wider = larger(p->dim, p->dim_v);
+    attn_scratch_layout *s = &cpu->scratch;
+    s->q = take(&s->size, rows * cpu->dim_step, real);
+    s->o = take(&s->size, rows * cpu->o_stride, real);
+    s->m = take(&s->size, rows, real);
+    s->l = take(&s->size, rows, real);
+    s->alpha = take(&s->size, rows, real);
+    s->row_max = take(&s->size, (int64_t)ATTN_BLOCK_ROWS * kernels->lanes, real);
+    s->scores = take(&s->size, smaller(rows, ATTN_BLOCK_ROWS) * ATTN_SCORE_STRIDE, real);
+    s->k = take(&s->size, ATTN_TILE_KEYS * cpu->dim_step, real);
+    s->v = take(&s->size, ATTN_TILE_KEYS * cpu->o_stride, real);
+    s->rows = take(&s->size, larger(larger(kernels->nr, kernels->mr) * wider, ATTN_TILE_KEYS), real);
+    s->clean = take(&s->size, (int64_t)ATTN_TILE_KEYS * kernels->nr, real);
+}
+
+static attn_status size_workspace(attn_plan *plan, attn_cpu_plan *cpu, attn_reason *reason) {
+    const size_t real = attn_type_size(cpu->kernels->type);
+    const int64_t slots = cpu->max_splits > 1 ? groups(&plan->problem) * cpu->max_splits : 0;
+    cpu->partial_bytes = attn_align_size((size_t)(cpu->few_rows * (cpu->o_stride + 2)) * real);
+    size_t partials, scratch;
+    if (!attn_mul_size((size_t)cpu->workers, cpu->scratch.size, &scratch) ||
+        !attn_mul_size((size_t)slots, cpu->partial_bytes, &partials) ||
+        !attn_add_size(scratch, partials, &plan->workspace_bytes))
+        return attn_fail(reason, ATTN_ERROR_OVERFLOW, "the workspace of %d threads does not fit size_t", cpu->workers);
+    cpu->partials_at = scratch;
+    return ATTN_OK;
+}
+
+static int choose_workers(const attn_plan *plan, const attn_cpu_plan *cpu) {
+    const int64_t blocks = divide_up(larger(rows_of_group(&plan->problem), 1), cpu->item_rows);
+    const int64_t parts = larger(blocks, cpu->few_rows ? cpu->max_splits : 1);
+    const double items = (double)parts * (double)groups(&plan->problem);
+    const int threads = plan->engine->info.threads;
+    return items >= (double)threads ? threads : (int)larger((int64_t)items, 1);
+}
+
+static void name_kernel(const attn_plan *plan, attn_cpu_plan *cpu, const char *isa) {
+    const char *type = attn_type_name(plan->problem.type);
+    if (cpu->few_rows && !(plan->problem.with & ATTN_WITH_CU_SEQLENS_Q)) {
+        snprintf(cpu->kernel, sizeof(cpu->kernel), "few_rows_%s_%s_%dx4", type, isa, cpu->kernels->dots_rows);
+    } else {
+        snprintf(cpu->kernel, sizeof(cpu->kernel), "forward_%s_%s_%dx%d", type, isa, cpu->kernels->mr,
+                 cpu->kernels->nr);
+    }
+}
+
+attn_status attn_cpu_plan_make(attn_plan *plan, attn_reason *reason) {
+    const attn_problem *p = &plan->problem;
+    const attn_cpu *engine = plan->engine->state;
+    attn_cpu_plan *cpu = attn_memory_take(&plan->engine->memory, sizeof(*cpu));
+    if (!cpu) return attn_fail(reason, ATTN_ERROR_MEMORY, "no memory for a plan (%zu bytes)", sizeof(*cpu));
+    memset(cpu, 0, sizeof(*cpu));
+    plan->state = cpu;
+    cpu->kernels = p->type == ATTN_F64 ? engine->kernels->f64 : engine->kernels->f32;
+    cpu->group = p->heads_kv ? (int)(p->heads_q / p->heads_kv) : 1;
+    cpu->dim_step = round_up(p->dim, cpu->kernels->lanes);
+    cpu->o_stride = round_up(p->dim_v, cpu->kernels->nr);
+    cpu->item_rows = choose_item_rows(plan, cpu);
+    cpu->few_rows = choose_few_rows(p);
+    cpu->max_splits = cpu->few_rows ? choose_splits(p) : 1;
+    cpu->direct_k = read_in_place(plan, cpu->kernels, p->k_strides, p->dim, cpu->kernels->lanes);
+    cpu->direct_v = read_in_place(plan, cpu->kernels, p->v_strides, p->dim_v, cpu->kernels->nr);
+    cpu->workers = choose_workers(plan, cpu);
+    lay_out_scratch(p, cpu);
+    name_kernel(plan, cpu, engine->kernels->name);
+    plan->kernel = cpu->kernel;
+    return size_workspace(plan, cpu, reason);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- in words
+ */
+
+typedef struct attn_text {
+    char *text;
+    size_t size, length; /* length: of the whole text, also the part that did not fit */
+} attn_text;
+
+static void append(attn_text *to, const char *format, ...) ATTN_PRINTF_LIKE(2, 3);
+
+#include <stdarg.h>
+
+static void append(attn_text *to, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const size_t left = to->size > to->length ? to->size - to->length : 0;
+    const int length = vsnprintf(left ? to->text + to->length : NULL, left, format, arguments);
+    va_end(arguments);
+    if (length > 0) to->length += (size_t)length;
+}
+
+static void explain_ways(const attn_plan *plan, attn_text *to) {
+    const attn_cpu_plan *cpu = plan->state;
+    const char *packed = plan->problem.with & ATTN_WITH_CU_SEQLENS_Q ? " (sequences that are longer)" : "";
+    if (cpu->few_rows)
+        append(
+            to,
+            "few rows: up to %lld rows of a group share one pass over k and v, %s; keys are cut into at most %d parts "
+            "and merged\n",
+            (long long)cpu->few_rows, cpu->direct_k && cpu->direct_v ? "read where they lie" : "converted tile by tile",
+            cpu->max_splits);
+    if (!cpu->few_rows || *packed)
+        append(
+            to,
+            "many rows%s: items of %lld rows pack each tile of k and v once; blocks of %d rows in panels of %d x %d\n",
+            packed, (long long)cpu->item_rows, ATTN_BLOCK_ROWS, cpu->kernels->mr, cpu->kernels->nr);
+}
+
+size_t attn_cpu_plan_explain(const attn_plan *plan, char *text, size_t size) {
+    const attn_cpu_plan *cpu = plan->state;
+    const attn_problem *p = &plan->problem;
+    attn_text to = {text, size, 0};
+    if (size) text[0] = '\0';
+    append(&to, "kernel: %s, tiles of %s\n", cpu->kernel, attn_type_name(cpu->kernels->type));
+    append(&to, "rows: %d query head%s of a group are stacked, %lld rows of each of %lld groups\n", cpu->group,
+           cpu->group == 1 ? "" : "s", (long long)rows_of_group(p), (long long)groups(p));
+    explain_ways(plan, &to);
+    append(&to, "keys: tiles of %d; tiles that no row may see are skipped%s\n", ATTN_TILE_KEYS,
+           p->with & ATTN_WITH_BATCH_INVARIANCE ? "; batch invariant" : "");
+    append(&to, "threads: %d of %d; workspace: %zu bytes, %zu a thread\n", cpu->workers, plan->engine->info.threads,
+           plan->workspace_bytes, cpu->scratch.size);
+    return to.length;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/half.h"
+#include "cpu/cpu.h"
+
+/* A view of one head's rows of k or v. */
+typedef struct attn_head_rows {
+    const char *first; /* key key0 of the tile */
+    attn_type type;
+    int64_t element;     /* bytes */
+    int64_t row, column; /* strides in elements */
+    int64_t columns;
+} attn_head_rows;
+
+static const void *row_at(const attn_head_rows *from, int key) {
+    return from->first + key * from->row * from->element;
+}
+
+static attn_head_rows rows_of_k(const attn_item *item, int64_t key0) {
+    const attn_problem *p = &item->plan->problem;
+    const int64_t element = (int64_t)attn_type_size(p->kv_type);
+    const char *first = item->tensors->k;
+    first += attn_k_offset_of(p, &item->sequence, item->head_kv, key0) * element;
+    return (attn_head_rows){first, p->kv_type, element, p->k_strides[2], p->k_strides[3], p->dim};
+}
+
+static attn_head_rows rows_of_v(const attn_item *item, int64_t key0) {
+    const attn_problem *p = &item->plan->problem;
+    const int64_t element = (int64_t)attn_type_size(p->kv_type);
+    const char *first = item->tensors->v;
+    first += attn_v_offset_of(p, &item->sequence, item->head_kv, key0) * element;
+    return (attn_head_rows){first, p->kv_type, element, p->v_strides[2], p->v_strides[3], p->dim_v};
+}
+
+/* A row as contiguous reals: where it lies if it is that already, else converted into buffer. */
+static const void *as_reals(const attn_kernels *kernels, const attn_head_rows *from, int key, void *buffer) {
+    const void *row = row_at(from, key);
+    if (from->type == kernels->type && from->column == 1) return row;
+    kernels->load_row(buffer, from->type, row, from->column, from->columns);
+    return buffer;
+}
+
+void *attn_reals_at(const attn_kernels *kernels, void *base, int64_t index) {
+    return (char *)base + index * (int64_t)attn_type_size(kernels->type);
+}
+
+static void pack_keys(const attn_item *item, const attn_head_rows *from, int begin, int end) {
+    const attn_kernels *kernels = item->kernels;
+    const void *keys[2 * ATTN_LANES_MAX];
+    for (int first = begin / kernels->nr * kernels->nr; first < end; first += kernels->nr) {
+        /* Keys before begin are not read: they stand in the panel as copies of one that is, and nobody uses them. */
+        const int count = end - first < kernels->nr ? end - first : kernels->nr;
+        for (int i = 0; i < count; i++) {
+            const int key = first + i < begin ? begin : first + i;
+            keys[i] = as_reals(kernels, from, key, attn_reals_at(kernels, item->scratch.rows, i * from->columns));
+        }
+        kernels->pack_k(attn_reals_at(kernels, item->scratch.k, first * from->columns), keys, count, from->columns);
+    }
+}
+
+static void pack_values(const attn_item *item, const attn_head_rows *from, int begin, int end) {
+    for (int key = begin; key < end; key++) {
+        const void *row = as_reals(item->kernels, from, key, item->scratch.rows);
+        item->kernels->pack_v(item->scratch.v, row, key, ATTN_TILE_KEYS, from->columns);
+    }
+}
+
+/* Rows of k for dots(): dim padded with zeros to dim_step. */
+static void convert_keys(const attn_item *item, const attn_head_rows *from, int begin, int end) {
+    const attn_kernels *kernels = item->kernels;
+    for (int key = begin; key < end; key++) {
+        void *to = attn_reals_at(kernels, item->scratch.k, key * item->cpu->dim_step);
+        kernels->load_row(to, from->type, row_at(from, key), from->column, from->columns);
+        for (int64_t i = from->columns; i < item->cpu->dim_step; i++) attn_store(kernels->type, to, i, 0.0);
+    }
+}
+
+static void load_k(const attn_item *item, attn_tile *tile) {
+    const attn_head_rows from = rows_of_k(item, tile->key0);
+    tile->k = item->scratch.k;
+    if (!item->few) {
+        pack_keys(item, &from, tile->begin, tile->end);
+    } else if (item->cpu->direct_k) {
+        tile->k = from.first;
+        tile->k_stride = from.row;
+    } else {
+        convert_keys(item, &from, tile->begin, tile->end);
+        tile->k_stride = item->cpu->dim_step;
+    }
+}
+
+static void load_v(const attn_item *item, attn_tile *tile) {
+    const attn_head_rows from = rows_of_v(item, tile->key0);
+    const int nr = item->kernels->nr;
+    if (item->few && item->cpu->direct_v) {
+        tile->v = from.first;
+        tile->v_stride = from.row;
+        tile->v_panel = nr;
+        return;
+    }
+    pack_values(item, &from, tile->begin, tile->end);
+    tile->v = item->scratch.v;
+    tile->v_stride = nr;
+    tile->v_panel = (int64_t)nr * ATTN_TILE_KEYS;
+}
+
+attn_tile attn_tile_load(const attn_item *item, int64_t key0, attn_span span) {
+    attn_tile tile = {.key0 = key0, .finite = -1};
+    tile.begin = span.begin > key0 ? (int)(span.begin - key0) : 0;
+    tile.end = span.end < key0 + ATTN_TILE_KEYS ? (int)(span.end - key0) : ATTN_TILE_KEYS;
+    load_k(item, &tile);
+    load_v(item, &tile);
+    return tile;
+}
