@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
@@ -26,14 +27,16 @@ static const int64_t groups[] = {1, 1, 1, 2, 3, 4, 5, 7, 8};
  */
 
 static int64_t draw_edge(test_prng *prng) {
-    return test_prng_pick(prng, edge_sizes, COUNT(edge_sizes));
+    return edge_sizes[test_prng_range(prng, test_prng_chance(prng, 50) ? COUNT(edge_sizes) / 2 : 0,
+                                      COUNT(edge_sizes) - 1)];
 }
 
 /* Few rows against a long K and V. */
 static void draw_decode_shape(test_prng *prng, attn_problem *problem) {
     static const int64_t few[] = {1, 1, 1, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32};
     problem->seq_q = test_prng_pick(prng, few, COUNT(few));
-    problem->seq_kv = (int64_t)exp2(test_prng_uniform(prng) * log2(3000.0));
+    double shortest = test_prng_chance(prng, 60) ? 200.0 : 1.0;
+    problem->seq_kv = (int64_t)(shortest * pow(3000.0 / shortest, test_prng_uniform(prng)));
 }
 
 static void draw_square_shape(test_prng *prng, attn_problem *problem) {
@@ -88,26 +91,36 @@ static double work_of(const attn_problem *problem) {
            (double)(problem->dim + problem->dim_v);
 }
 
-/* The oracle takes about two nanoseconds for each multiplication, and there are thousands of problems. */
-static void limit_work(test_prng *prng, attn_problem *problem) {
-    double limit = test_prng_chance(prng, 92) ? 1e6 : 8e6;
-    while (work_of(problem) > limit) {
-        int64_t group = problem->heads_q / problem->heads_kv;
-        if (problem->batch > 2)
-            problem->batch--;
-        else if (problem->heads_kv > 1)
-            problem->heads_q = group * --problem->heads_kv;
-        else if (problem->batch > 1)
-            problem->batch--;
-        else if (problem->seq_q > 32 && problem->seq_q >= problem->seq_kv)
-            problem->seq_q = next_smaller_edge(problem->seq_q);
-        else if (problem->seq_kv > 600)
+/* Makes one of the sizes smaller. Few rows stay as few, and many keys many, for as long as something else can give way.
+ */
+static void reduce(test_prng *prng, attn_problem *problem) {
+    int64_t group = problem->heads_q / problem->heads_kv;
+    switch (test_prng_range(prng, 0, 4)) {
+    case 0:
+        if (problem->batch > 1) problem->batch--;
+        break;
+    case 1:
+        if (problem->heads_kv > 1) problem->heads_q = group * --problem->heads_kv;
+        break;
+    case 2:
+        if (group > 1) problem->heads_q = problem->heads_kv * test_prng_range(prng, 1, group - 1);
+        break;
+    case 3:
+        if (problem->seq_q > 32) problem->seq_q = next_smaller_edge(problem->seq_q);
+        break;
+    default:
+        if (problem->seq_kv > 600)
             problem->seq_kv = problem->seq_kv * 3 / 4;
-        else if (group > 3)
-            problem->heads_q = problem->heads_kv * 3;
-        else
+        else if (problem->heads_q == 1)
             problem->seq_kv = next_smaller_edge(problem->seq_kv);
+        break;
     }
+}
+
+/* The oracle takes about a nanosecond for each multiplication, and there are thousands of problems. */
+static void limit_work(test_prng *prng, attn_problem *problem) {
+    double limit = test_prng_chance(prng, 90) ? 3e6 : 2.5e7;
+    while (work_of(problem) > limit) reduce(prng, problem);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- what it
@@ -207,10 +220,13 @@ static void draw_view(test_prng *prng, const attn_problem *problem, attn_type ty
         if (size * view->shape[n] > 200000) view->shape[n] = 1;
         size *= view->shape[n] > 0 ? view->shape[n] : 1;
     }
-    if (test_prng_chance(prng, 35)) {
-        test_random_strides(prng, view->shape,
-                            TEST_STRIDES_NEGATIVE | TEST_STRIDES_COLUMN_STEP | TEST_STRIDES_BROADCAST, view->strides);
-    }
+    if (test_prng_chance(prng, 65)) return;
+    test_random_strides(prng, view->shape, TEST_STRIDES_NEGATIVE | TEST_STRIDES_COLUMN_STEP | TEST_STRIDES_BROADCAST,
+                        view->strides);
+    /* A view that repeats one element by strides alone is refused: it could not be told from the default. */
+    int steps = 0;
+    for (int n = 0; n < 4; n++) steps += view->shape[n] > 1 && view->strides[n] != 0;
+    if (steps == 0) memset(view->strides, 0, sizeof view->strides);
 }
 
 static void draw_views(test_prng *prng, test_recipe *recipe) {
