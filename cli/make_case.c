@@ -121,9 +121,6 @@ static case_status add_integers(case_file *c, case_slot slot, attn_type type, co
                                 case_error *error) {
     case_tensor tensor;
     int64_t same;
-    if (type != ATTN_I64 && type != ATTN_I32)
-        return case_fail(error, CASE_ERROR_CONTENT, "type %s for lengths; i32 and i64 are possible",
-                         attn_type_name(type));
     case_status status = allocate(slot, type, 1, &count, &tensor, &same, error);
     if (status != CASE_OK) return status;
     for (int64_t n = 0; n < count; n++) {
@@ -276,12 +273,30 @@ static case_status add_texts(case_file *c, const make_case_options *options, cas
                              : status;
 }
 
+/* Types are checked before anything is stored as one of them. */
+static case_status check_types(const make_case_options *options, case_error *error) {
+    const attn_type types[3] = {options->type, options->bias_type, options->length_type};
+    for (int n = 0; n < 2; n++) {
+        if (types[n] != ATTN_F32 && types[n] != ATTN_F16 && types[n] != ATTN_BF16 && types[n] != ATTN_F64)
+            return case_fail(error, CASE_ERROR_CONTENT, "type %s for %s; f32, f16, bf16 and f64 are possible",
+                             attn_type_name(types[n]), n == 0 ? "q, k and v" : "the bias");
+    }
+    if (types[2] != ATTN_I32 && types[2] != ATTN_I64)
+        return case_fail(error, CASE_ERROR_CONTENT, "type %s for lengths; i32 and i64 are possible",
+                         attn_type_name(types[2]));
+    if (types[2] == ATTN_I32 && (options->seq_q > INT32_MAX || options->seq_kv > INT32_MAX))
+        return case_fail(error, CASE_ERROR_CONTENT, "%" PRId64 " rows and %" PRId64 " keys need lengths of type i64",
+                         options->seq_q, options->seq_kv);
+    return CASE_OK;
+}
+
 case_status make_case(const make_case_options *options, case_file *c, case_error *error) {
     const make_case_options full = complete(options);
     case_init(c);
     c->layout = full.layout;
     c->options = full.options;
-    case_status status = add_texts(c, &full, error);
+    case_status status = check_types(&full, error);
+    if (status == CASE_OK) status = add_texts(c, &full, error);
     if (status == CASE_OK) status = add_tensors(c, &full, error);
     return status == CASE_OK ? case_finish(c, error) : status;
 }
