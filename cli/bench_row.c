@@ -101,7 +101,7 @@ case_status bench_measure(attn_engine *engine, const case_file *c, const case_ou
     attn_tensors tensors = case_tensors(c, outputs);
     *row = (bench_row){0};
     note_engine(engine, row);
-    note_speed(engine, c->problem.type, row);
+    if (!effort->no_peak) note_speed(engine, c->problem.type, row);
     case_status status = case_fail_from(error, attn_plan_create(engine, &c->problem, 0, &plan, &reason), &reason);
     if (status == CASE_OK) {
         note_plan(plan, row);

@@ -10,6 +10,7 @@
 typedef struct bench_effort {
     int64_t warm_up; /* runs that are not counted */
     int64_t repeat;  /* counted runs; 0: as many as fit in a second, but 3 at least */
+    int no_peak;     /* leave the machine's own speeds out */
 } bench_effort;
 
 typedef struct bench_row {

@@ -46,6 +46,8 @@ static const option bench_options[] = {
     {"repeat", 'r', "N", read_count, offsetof(bench_args, effort.repeat),
      "counted runs (default 0: as many as fit in a second, but 3 at least)"},
     {"warm-up", 0, "N", read_count, offsetof(bench_args, effort.warm_up), "runs before those (default 1)"},
+    {"no-peak", 0, NULL, NULL, offsetof(bench_args, effort.no_peak),
+     "do not measure the machine, which takes a moment and 192 MiB"},
     {"json", 0, NULL, NULL, offsetof(bench_args, json), "print one JSON document instead of a table"},
     {0},
 };

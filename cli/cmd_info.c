@@ -81,7 +81,7 @@ enum { SAMPLES_MOST = 16, CPU_BITS = 32 };
 /* A typical problem and the kernel that it would run. */
 typedef struct sample {
     attn_problem problem;
-    char kernel[192]; /* or why there is none */
+    char kernel[256]; /* or why there is none */
 } sample;
 
 typedef struct facts {

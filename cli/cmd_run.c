@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attn run: computes one problem, from a case file or from arrays, and writes the result. */
+#define _XOPEN_SOURCE 700
 #include "case.h"
 #include "command.h"
 #include "compute.h"
@@ -13,6 +14,7 @@
 #include "streams.h"
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 typedef enum run_format { FORMAT_NPY, FORMAT_SAFETENSORS, FORMAT_BY_NAME } run_format;
 
@@ -171,6 +173,12 @@ static int write_outputs(const run_args *args, case_file *c, case_outputs *outpu
     return case_write(c, args->output, &error) == CASE_OK ? EXIT_FINE : complain("%s", error.text);
 }
 
+/* Bytes of memory that this process held at most. */
+static double peak_memory(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * (double)usage.ru_maxrss : 0;
+}
+
 static void add_shape(cJSON *document, const case_tensor *o) {
     cJSON *shape = cJSON_AddArrayToObject(document, "o_shape");
     for (int i = 0; i < o->rank; i++) cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)o->shape[i]));
@@ -185,6 +193,7 @@ static int print_json(const attn_engine *engine, const case_file *c, const case_
     cJSON_AddStringToObject(document, "kernel", facts->kernel);
     cJSON_AddNumberToObject(document, "workspace_bytes", (double)facts->workspace_bytes);
     json_add_number(document, "seconds", facts->seconds);
+    cJSON_AddNumberToObject(document, "peak_memory_bytes", peak_memory());
     return json_print(document);
 }
 
@@ -197,6 +206,7 @@ static int print_summary(const attn_engine *engine, const case_file *c, const ca
            engine_info(engine).threads == 1 ? "" : "s");
     printf("kernel   %s\n", facts->kernel);
     printf("time     %.3f ms\n", 1e3 * facts->seconds);
+    printf("memory   %.1f MiB at the peak, all tensors included\n", peak_memory() / (1 << 20));
     printf("o        %s [", attn_type_name(o->type));
     for (int i = 0; i < o->rank; i++) printf("%s%lld", i > 0 ? ", " : "", (long long)o->shape[i]);
     printf("]; -o FILE writes it\n");

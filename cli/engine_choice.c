@@ -54,14 +54,14 @@ static const option threads_options[] = {
      "threads of the cpu engine (default 0: one a processor)"},
     {0},
 };
-const option_table threads_table = {"Threads", threads_options};
+const option_table threads_table = {"Engine", threads_options};
 
 static const option every_cpu_options[] = {
     {"every-cpu", 0, NULL, NULL, offsetof(engine_choice, every_cpu),
      "one after another on every instruction set that this machine has, portable C included"},
     {0},
 };
-const option_table every_cpu_table = {"Instruction sets", every_cpu_options};
+const option_table every_cpu_table = {"Engine", every_cpu_options};
 
 int engine_choice_open(const engine_choice *choice, attn_engine **engine) {
     attn_engine_options options = ATTN_ENGINE_OPTIONS_INIT;

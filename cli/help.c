@@ -75,8 +75,10 @@ static void print_option(const char *name, char letter, const char *value, const
 }
 
 static void print_tables(const option_part *parts) {
+    const char *title = "";
     for (const option_part *part = parts; part->table != NULL; part++) {
-        printf("\n%s:\n", part->table->title);
+        if (strcmp(part->table->title, title) != 0) printf("\n%s:\n", part->table->title);
+        title = part->table->title;
         for (const option *o = part->table->options; o->name != NULL; o++) {
             print_option(o->name, o->letter, o->value, o->help);
         }

@@ -31,7 +31,7 @@ struct option {
 };
 
 typedef struct option_table {
-    const char *title; /* of the section in the help text */
+    const char *title; /* of the section in the help text; tables in a row with the same one share it */
     const option *options;
 } option_table;
 

@@ -119,7 +119,7 @@ static const option seed_options[] = {
     {"seed", 's', "N", read_uint64, SHAPE(seed), "the same seed gives the same bytes everywhere (default 0)"},
     {0},
 };
-const option_table seed_table = {"Seed", seed_options};
+const option_table seed_table = {"Random data", seed_options};
 
 #define SCALAR(member) offsetof(case_options, member)
 
