@@ -21,7 +21,7 @@ int streams_finish(int status) {
     int failed = ferror(stdout);
     errno = 0;
     if (fclose(stdout) != 0) failed = 1;
-    if (!failed) return status;
+    if (!failed || status == EXIT_WRONG) return status;
     if (errno == 0) errno = EIO;
     return complain("standard output: %s", strerror(errno));
 }

@@ -7,7 +7,8 @@
  * parent process closed refuses reads or writes from here on, as it should. */
 void streams_reserve(void);
 
-/* Writes out and closes standard output. Returns `status`, or EXIT_WRONG after a message if bytes were lost. */
+/* Writes out and closes standard output. Returns `status`, or EXIT_WRONG after a message if bytes were lost; a status
+ * of EXIT_WRONG had its message before. */
 int streams_finish(int status);
 
 /* Whether bytes for standard output would land on a terminal. */
