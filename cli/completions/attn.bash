@@ -48,7 +48,7 @@ _attn_values() {
 # Whether an option takes a value that is neither a file nor one of a few words.
 _attn_takes_free_value() {
     case $1/$2 in
-    run/-q | run/-k | run/-v) return 0 ;;
+    run/--bias | run/--mask) return 1 ;;
     */--threads | */-t | */--repeat | */-r | */--warm-up | */--seed | */-s | */--title | */--origin) return 0 ;;
     */--atol | */--rtol | */--batch | */--heads | */--kv-heads | */--seq-q | */--seq-kv | */--dim | */--dim-v) return 0 ;;
     */--scale | */--softcap | */--window-left | */--window-right | */--q-offset) return 0 ;;
