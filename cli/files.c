@@ -10,18 +10,6 @@
 
 static const char suffix[] = ".safetensors";
 
-static int append(file_list *files, char *path) {
-    if (files->count == files->room) {
-        size_t room = 2 * files->room + 16;
-        char **paths = realloc(files->paths, room * sizeof *paths);
-        if (paths == NULL) return complain("out of memory");
-        files->paths = paths;
-        files->room = room;
-    }
-    files->paths[files->count++] = path;
-    return EXIT_FINE;
-}
-
 static char *join(const char *folder, const char *name) {
     size_t length = strlen(folder);
     char *path = malloc(length + strlen(name) + 2);
@@ -29,6 +17,20 @@ static char *join(const char *folder, const char *name) {
     strcpy(path, folder);
     if (length > 0 && folder[length - 1] != '/') strcat(path, "/");
     return strcat(path, name);
+}
+
+static int append(file_list *files, const char *path) {
+    if (files->count == files->room) {
+        size_t room = 2 * files->room + 16;
+        char **paths = realloc(files->paths, room * sizeof *paths);
+        if (paths == NULL) return complain("out of memory");
+        files->paths = paths;
+        files->room = room;
+    }
+    char *copy = join("", path);
+    if (copy == NULL) return complain("out of memory");
+    files->paths[files->count++] = copy;
+    return EXIT_FINE;
 }
 
 static int has_suffix(const char *name) {
@@ -44,17 +46,9 @@ static int is_folder(const char *path, int follow_links) {
 
 static int add_folder(file_list *files, const char *folder);
 
-/* Takes path over. */
-static int add_entry(file_list *files, char *path) {
-    int status = EXIT_FINE;
-    if (is_folder(path, 0)) {
-        status = add_folder(files, path);
-    } else if (has_suffix(path) && !is_folder(path, 1)) {
-        status = append(files, path);
-        if (status == EXIT_FINE) return EXIT_FINE;
-    }
-    free(path);
-    return status;
+static int add_entry(file_list *files, const char *path) {
+    if (is_folder(path, 0)) return add_folder(files, path);
+    return has_suffix(path) && !is_folder(path, 1) ? append(files, path) : EXIT_FINE;
 }
 
 static int skip_dots(const struct dirent *entry) {
@@ -70,6 +64,7 @@ static int add_folder(file_list *files, const char *folder) {
         char *path = join(folder, entries[i]->d_name);
         int added = path != NULL ? add_entry(files, path) : complain("out of memory");
         if (added != EXIT_FINE) status = added;
+        free(path);
         free(entries[i]);
     }
     free(entries);
@@ -78,10 +73,7 @@ static int add_folder(file_list *files, const char *folder) {
 
 int files_add(file_list *files, const char *path) {
     size_t before = files->count;
-    if (!is_folder(path, 1)) {
-        char *copy = join("", path);
-        return copy != NULL ? append(files, copy) : complain("out of memory");
-    }
+    if (!is_folder(path, 1)) return append(files, path);
     int status = add_folder(files, path);
     if (status == EXIT_FINE && files->count == before) return complain("%s: no %s file in this folder", path, suffix);
     return status;
