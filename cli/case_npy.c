@@ -22,12 +22,15 @@ case_status case_add_npy(case_file *c, const char *name, const char *path, case_
     const case_slot slot = case_slot_of(name);
     case_status status = npy_read_path(path, &tensor, error);
     if (status != CASE_OK) return status;
+    int unbatched = 0;
     if (slot != CASE_SLOTS) {
         const int rank = case_dims_of(slot, c->layout).rank;
-        if (slot == CASE_Q) c->unbatched = tensor.rank == rank - 1;
+        unbatched = tensor.rank == rank - 1;
         if (tensor.rank < rank && tensor.rank >= rank - optional_dimensions(slot, c->layout))
             add_dimensions(&tensor, rank);
     }
     status = case_add(c, name, &tensor, error);
-    return status == CASE_OK ? CASE_OK : case_fail_in(error, status, case_input_name(path));
+    if (status != CASE_OK) return case_fail_in(error, status, case_input_name(path));
+    if (slot == CASE_Q) c->unbatched = unbatched;
+    return CASE_OK;
 }
