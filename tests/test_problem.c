@@ -416,20 +416,17 @@ static void overlaps_are_found_as_by_counting_bytes(void **state) {
 /* q, k, v and o side by side in each row of one buffer [B, N, 4, H, D]: disjoint, though their ranges are not. */
 static void slices_of_a_fused_buffer_are_disjoint(void **state) {
     (void)state;
-    const int64_t batch = 4, seq = 512, heads = 32, dim = 128, slice = heads * dim;
-    static const float buffer[1];
+    enum { BATCH = 4, SEQ = 512, HEADS = 32, DIM = 128, SLICE = HEADS * DIM };
+    static const float first_row[4 * SLICE];
     attn_extent slices[4];
     for (int n = 0; n < 4; n++)
-        slices[n] = (attn_extent){(const char *)(uintptr_t)((uintptr_t)buffer + (uintptr_t)(n * slice) * sizeof(float)),
-                                  sizeof(float),
-                                  4,
-                                  {batch, heads, seq, dim},
-                                  {seq * 4 * slice, dim, 4 * slice, 1}};
+        slices[n] = (attn_extent){
+            first_row + n * SLICE, sizeof(float), 4, {BATCH, HEADS, SEQ, DIM}, {SEQ * 4 * SLICE, DIM, 4 * SLICE, 1}};
     for (int m = 0; m < 4; m++) {
         assert_false(attn_overlaps_itself(&slices[m]));
         for (int n = 0; n < 4; n++) assert_int_equal(attn_overlaps(&slices[m], &slices[n]), m == n);
     }
-    slices[3].data = (const char *)slices[3].data - sizeof(float); /* one element into v */
+    slices[3].data = first_row + 3 * SLICE - 1; /* one element into v */
     assert_true(attn_overlaps(&slices[2], &slices[3]));
 }
 
@@ -585,6 +582,31 @@ static void lengths_fit_their_tensors(void **state) {
     refused(&p, &t, ATTN_ERROR_LENGTHS, "q_lens[0] is -1, not 0 to 5");
     memory.q_lens[0] = 6;
     refused(&p, &t, ATTN_ERROR_LENGTHS, "q_lens[0] is 6, not 0 to 5");
+}
+
+/* Differences of such lengths do not fit int64_t: they are refused before any is taken. */
+static void lengths_at_the_ends_of_the_range_are_refused(void **state) {
+    (void)state;
+    static run_tensors memory;
+    static const int64_t highest[2] = {INT64_MAX, INT64_MAX}, lowest[2] = {INT64_MIN, INT64_MIN};
+    static const int64_t rising[3] = {0, INT64_MAX, INT64_MAX}, falling[3] = {0, INT64_MAX, INT64_MIN};
+    attn_problem p = small_problem();
+    p.length_type = ATTN_I64;
+    p.with = ATTN_WITH_Q_LENS | ATTN_WITH_KV_LENS;
+    p = completed_from(&p);
+    attn_tensors t = tensors_of(&p, &memory);
+    t.q_lens = lowest;
+    t.kv_lens = highest;
+    refused(&p, &t, ATTN_ERROR_LENGTHS, "q_lens[0] is -9223372036854775808");
+    t.q_lens = highest;
+    t.kv_lens = lowest;
+    refused(&p, &t, ATTN_ERROR_LENGTHS, "q_lens[0] is 9223372036854775807");
+    p.with = ATTN_WITH_CU_SEQLENS_Q;
+    t = tensors_of(&p, &memory);
+    t.cu_seqlens_q = rising;
+    refused(&p, &t, ATTN_ERROR_LENGTHS, "ends at 9223372036854775807");
+    t.cu_seqlens_q = falling;
+    refused(&p, &t, ATTN_ERROR_LENGTHS, "falls from 9223372036854775807 to -9223372036854775808");
 }
 
 static void cumulative_lengths_rise_within_their_tensors(void **state) {
@@ -814,6 +836,7 @@ int main(void) {
         cmocka_unit_test(tensors_without_elements_may_be_null),
         cmocka_unit_test(outputs_overlap_nothing),
         cmocka_unit_test(lengths_fit_their_tensors),
+        cmocka_unit_test(lengths_at_the_ends_of_the_range_are_refused),
         cmocka_unit_test(cumulative_lengths_rise_within_their_tensors),
         cmocka_unit_test(packed_sequences_fit_their_mask),
         cmocka_unit_test(sequences_are_where_the_lengths_say),

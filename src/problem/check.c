@@ -72,22 +72,30 @@ static attn_status check_length(const char *name, int64_t b, int64_t length, int
 }
 
 /* Only packed sequences can have more rows than a bias or mask. */
-static attn_status check_view_rows(const char *name, const attn_view *view, const attn_sequence *s, int64_t b,
+static attn_status check_view_rows(const char *name, const attn_view *view, int64_t b, int64_t q_len,
                                    attn_reason *reason) {
-    if (view->type == ATTN_TYPE_DEFAULT || view->shape[2] == 1 || s->q_len <= view->shape[2]) return ATTN_OK;
-    return attn_fail(reason, ATTN_ERROR_LENGTHS, "sequence %" PRId64 " has %" PRId64 " rows, %s has %" PRId64, b,
-                     s->q_len, name, view->shape[2]);
+    if (view->type == ATTN_TYPE_DEFAULT || view->shape[2] == 1 || q_len <= view->shape[2]) return ATTN_OK;
+    return attn_fail(reason, ATTN_ERROR_LENGTHS, "sequence %" PRId64 " has %" PRId64 " rows, %s has %" PRId64, b, q_len,
+                     name, view->shape[2]);
 }
 
+/* Rows or keys that entry b has room for; the cumulative lengths are checked before. */
+static int64_t room_of(attn_type type, const void *cumulative, int64_t padded, int64_t b) {
+    if (!cumulative) return padded;
+    return attn_load_integer(type, cumulative, b + 1) - attn_load_integer(type, cumulative, b);
+}
+
+/* Not by attn_sequence_of, which computes with lengths that are checked. */
 static attn_status check_sequence(const attn_problem *p, const attn_tensors *tensors, int64_t b, attn_reason *reason) {
-    attn_sequence s = attn_sequence_of(p, tensors, b);
-    int64_t keys = p->seq_kv;
-    if (p->with & ATTN_WITH_CU_SEQLENS_KV)
-        keys = attn_load_integer(p->length_type, tensors->cu_seqlens_kv, b + 1) - s.key0;
-    attn_status status = check_length("q_lens", b, s.q_len, s.rows, reason);
-    if (!status) status = check_length("kv_lens", b, s.kv_len, keys, reason);
-    if (!status) status = check_view_rows("bias", &p->bias, &s, b, reason);
-    if (!status) status = check_view_rows("mask", &p->mask, &s, b, reason);
+    attn_type type = p->length_type;
+    int64_t rows = room_of(type, tensors->cu_seqlens_q, p->seq_q, b);
+    int64_t keys = room_of(type, tensors->cu_seqlens_kv, p->seq_kv, b);
+    int64_t q_len = tensors->q_lens ? attn_load_integer(type, tensors->q_lens, b) : rows;
+    int64_t kv_len = tensors->kv_lens ? attn_load_integer(type, tensors->kv_lens, b) : keys;
+    attn_status status = check_length("q_lens", b, q_len, rows, reason);
+    if (!status) status = check_length("kv_lens", b, kv_len, keys, reason);
+    if (!status) status = check_view_rows("bias", &p->bias, b, q_len, reason);
+    if (!status) status = check_view_rows("mask", &p->mask, b, q_len, reason);
     return status;
 }
 
