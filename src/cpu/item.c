@@ -110,7 +110,7 @@ static attn_row_result result_without_sink(const attn_item *item, int row, doubl
     return (attn_row_result){1.0 / l, m + log(l)};
 }
 
-/* The sink joins the largest score and the sum. */
+/* The sink, a number, joins the largest score and the sum. */
 static attn_row_result result_with_sink(double m, double l, double sink) {
     const double largest = sink > m ? sink : m;
     const double own = m == -INFINITY ? 0.0 : exp(m - largest);
@@ -122,8 +122,10 @@ static attn_row_result result_of_row(const attn_item *item, int row) {
     const attn_type type = item->kernels->type;
     const double m = attn_load(type, item->scratch.m, row), l = attn_load(type, item->scratch.l, row);
     if (attn_item_query(item, row) >= item->sequence.q_len) return (attn_row_result){0.0, -INFINITY};
-    if (!(item->plan->problem.with & ATTN_WITH_SINKS)) return result_without_sink(item, row, m, l);
-    return result_with_sink(m, l, (double)item->tensors->sinks[attn_item_head(item, row)]);
+    const double sink = item->plan->problem.with & ATTN_WITH_SINKS
+                            ? (double)item->tensors->sinks[attn_item_head(item, row)]
+                            : -INFINITY;
+    return sink == -INFINITY ? result_without_sink(item, row, m, l) : result_with_sink(m, l, sink);
 }
 
 static void write_row(const attn_item *item, int row) {

@@ -67,12 +67,6 @@ static inline float v_sum_f32(__m256 a) {
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
-static inline float v_largest_f32(__m256 a) {
-    __m128 s = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-    s = _mm_max_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
-}
-
 static inline void v_sums4_f32(float *dst, __m256 a, __m256 b, __m256 c, __m256 d) {
     const __m256 s = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
     _mm_storeu_ps(dst, _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1)));
@@ -80,7 +74,7 @@ static inline void v_sums4_f32(float *dst, __m256 a, __m256 b, __m256 c, __m256 
 
 static inline __m256 v_ldexp_f32(__m256 p, __m256 shifted) {
     const __m256i exponent = _mm256_slli_epi32(_mm256_castps_si256(shifted), 23);
-    return _mm256_mul_ps(p, _mm256_castsi256_ps(_mm256_add_epi32(exponent, _mm256_set1_epi32(127 << 23))));
+    return _mm256_mul_ps(p, _mm256_castsi256_ps(exponent));
 }
 
 static inline void v_transpose_f32(__m256 *v) {
@@ -159,6 +153,10 @@ static inline __m256d v_max_f64(__m256d a, __m256d b) {
     return _mm256_max_pd(a, b);
 }
 
+static inline __m256d v_below_f64(__m256d a, __m256d b, __m256d x, __m256d y) {
+    return _mm256_blendv_pd(y, x, _mm256_cmp_pd(a, b, _CMP_LT_OQ));
+}
+
 static inline __m256d v_fma_f64(__m256d a, __m256d b, __m256d c) {
     return _mm256_fmadd_pd(a, b, c);
 }
@@ -166,11 +164,6 @@ static inline __m256d v_fma_f64(__m256d a, __m256d b, __m256d c) {
 static inline double v_sum_f64(__m256d a) {
     const __m128d s = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
     return _mm_cvtsd_f64(_mm_add_sd(s, _mm_unpackhi_pd(s, s)));
-}
-
-static inline double v_largest_f64(__m256d a) {
-    const __m128d s = _mm_max_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
-    return _mm_cvtsd_f64(_mm_max_sd(s, _mm_unpackhi_pd(s, s)));
 }
 
 static inline void v_sums4_f64(double *dst, __m256d a, __m256d b, __m256d c, __m256d d) {
@@ -181,7 +174,7 @@ static inline void v_sums4_f64(double *dst, __m256d a, __m256d b, __m256d c, __m
 
 static inline __m256d v_ldexp_f64(__m256d p, __m256d shifted) {
     const __m256i exponent = _mm256_slli_epi64(_mm256_castpd_si256(shifted), 52);
-    return _mm256_mul_pd(p, _mm256_castsi256_pd(_mm256_add_epi64(exponent, _mm256_set1_epi64x(INT64_C(1023) << 52))));
+    return _mm256_mul_pd(p, _mm256_castsi256_pd(exponent));
 }
 
 static inline void v_transpose_f64(__m256d *v) {

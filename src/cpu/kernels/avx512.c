@@ -72,13 +72,6 @@ static inline float v_sum_f32(__m512 a) {
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
-static inline float v_largest_f32(__m512 a) {
-    const __m256 h = _mm256_max_ps(halves_f32(a, 0), halves_f32(a, 1));
-    __m128 s = _mm_max_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
-    s = _mm_max_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
-}
-
 static inline __m256 folded_f32(__m512 a) {
     return _mm256_add_ps(halves_f32(a, 0), halves_f32(a, 1));
 }
@@ -91,7 +84,7 @@ static inline void v_sums4_f32(float *dst, __m512 a, __m512 b, __m512 c, __m512 
 
 static inline __m512 v_ldexp_f32(__m512 p, __m512 shifted) {
     const __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(shifted), 23);
-    return _mm512_mul_ps(p, _mm512_castsi512_ps(_mm512_add_epi32(exponent, _mm512_set1_epi32(127 << 23))));
+    return _mm512_mul_ps(p, _mm512_castsi512_ps(exponent));
 }
 
 /* 4 x 4 within the 128-bit lanes, then the lanes themselves as a 4 x 4. */
@@ -178,6 +171,10 @@ static inline __m512d v_max_f64(__m512d a, __m512d b) {
     return _mm512_max_pd(a, b);
 }
 
+static inline __m512d v_below_f64(__m512d a, __m512d b, __m512d x, __m512d y) {
+    return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), y, x);
+}
+
 static inline __m512d v_fma_f64(__m512d a, __m512d b, __m512d c) {
     return _mm512_fmadd_pd(a, b, c);
 }
@@ -192,12 +189,6 @@ static inline double v_sum_f64(__m512d a) {
     return _mm_cvtsd_f64(_mm_add_sd(s, _mm_unpackhi_pd(s, s)));
 }
 
-static inline double v_largest_f64(__m512d a) {
-    const __m256d h = _mm256_max_pd(_mm512_castpd512_pd256(a), _mm512_extractf64x4_pd(a, 1));
-    const __m128d s = _mm_max_pd(_mm256_castpd256_pd128(h), _mm256_extractf128_pd(h, 1));
-    return _mm_cvtsd_f64(_mm_max_sd(s, _mm_unpackhi_pd(s, s)));
-}
-
 static inline void v_sums4_f64(double *dst, __m512d a, __m512d b, __m512d c, __m512d d) {
     const __m256d s = _mm256_hadd_pd(folded_f64(a), folded_f64(b)), t = _mm256_hadd_pd(folded_f64(c), folded_f64(d));
     const __m256d low = _mm256_permute2f128_pd(s, t, 0x20), high = _mm256_permute2f128_pd(s, t, 0x31);
@@ -206,7 +197,7 @@ static inline void v_sums4_f64(double *dst, __m512d a, __m512d b, __m512d c, __m
 
 static inline __m512d v_ldexp_f64(__m512d p, __m512d shifted) {
     const __m512i exponent = _mm512_slli_epi64(_mm512_castpd_si512(shifted), 52);
-    return _mm512_mul_pd(p, _mm512_castsi512_pd(_mm512_add_epi64(exponent, _mm512_set1_epi64(INT64_C(1023) << 52))));
+    return _mm512_mul_pd(p, _mm512_castsi512_pd(exponent));
 }
 
 static inline void v_transpose_f64(__m512d *v) {

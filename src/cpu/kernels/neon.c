@@ -64,17 +64,13 @@ static inline float v_sum_f32(float32x4_t a) {
     return vaddvq_f32(a);
 }
 
-static inline float v_largest_f32(float32x4_t a) {
-    return vmaxvq_f32(a);
-}
-
 static inline void v_sums4_f32(float *dst, float32x4_t a, float32x4_t b, float32x4_t c, float32x4_t d) {
     vst1q_f32(dst, vpaddq_f32(vpaddq_f32(a, b), vpaddq_f32(c, d)));
 }
 
 static inline float32x4_t v_ldexp_f32(float32x4_t p, float32x4_t shifted) {
     const int32x4_t exponent = vshlq_n_s32(vreinterpretq_s32_f32(shifted), 23);
-    return vmulq_f32(p, vreinterpretq_f32_s32(vaddq_s32(exponent, vdupq_n_s32(127 << 23))));
+    return vmulq_f32(p, vreinterpretq_f32_s32(exponent));
 }
 
 static inline void v_transpose_f32(float32x4_t *v) {
@@ -149,16 +145,16 @@ static inline float64x2_t v_max_f64(float64x2_t a, float64x2_t b) {
     return vmaxq_f64(a, b);
 }
 
+static inline float64x2_t v_below_f64(float64x2_t a, float64x2_t b, float64x2_t x, float64x2_t y) {
+    return vbslq_f64(vcltq_f64(a, b), x, y);
+}
+
 static inline float64x2_t v_fma_f64(float64x2_t a, float64x2_t b, float64x2_t c) {
     return vfmaq_f64(c, a, b);
 }
 
 static inline double v_sum_f64(float64x2_t a) {
     return vaddvq_f64(a);
-}
-
-static inline double v_largest_f64(float64x2_t a) {
-    return vmaxvq_f64(a);
 }
 
 static inline void v_sums4_f64(double *dst, float64x2_t a, float64x2_t b, float64x2_t c, float64x2_t d) {
@@ -168,7 +164,7 @@ static inline void v_sums4_f64(double *dst, float64x2_t a, float64x2_t b, float6
 
 static inline float64x2_t v_ldexp_f64(float64x2_t p, float64x2_t shifted) {
     const int64x2_t exponent = vshlq_n_s64(vreinterpretq_s64_f64(shifted), 52);
-    return vmulq_f64(p, vreinterpretq_f64_s64(vaddq_s64(exponent, vdupq_n_s64(INT64_C(1023) << 52))));
+    return vmulq_f64(p, vreinterpretq_f64_s64(exponent));
 }
 
 static inline void v_transpose_f64(float64x2_t *v) {

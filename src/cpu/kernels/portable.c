@@ -46,6 +46,11 @@
         FOR_LANES(lanes, a.x[i] > b.x[i] ? a.x[i] : b.x[i]);                                                           \
         return c;                                                                                                      \
     }                                                                                                                  \
+    static inline vec_##name v_below_##name(vec_##name a, vec_##name b, vec_##name x, vec_##name y) {                  \
+        vec_##name c;                                                                                                  \
+        FOR_LANES(lanes, a.x[i] < b.x[i] ? x.x[i] : y.x[i]);                                                           \
+        return c;                                                                                                      \
+    }                                                                                                                  \
     static inline vec_##name v_fma_##name(vec_##name a, vec_##name b, vec_##name c) {                                  \
         FOR_LANES(lanes, a.x[i] * b.x[i] + c.x[i]);                                                                    \
         return c;                                                                                                      \
@@ -54,11 +59,6 @@
         real sum = 0;                                                                                                  \
         for (int i = 0; i < (lanes); i++) sum += a.x[i];                                                               \
         return sum;                                                                                                    \
-    }                                                                                                                  \
-    static inline real v_largest_##name(vec_##name a) {                                                                \
-        real largest = a.x[0];                                                                                         \
-        for (int i = 1; i < (lanes); i++) largest = largest > a.x[i] ? largest : a.x[i];                               \
-        return largest;                                                                                                \
     }                                                                                                                  \
     static inline void v_sums4_##name(real *dst, vec_##name a, vec_##name b, vec_##name c, vec_##name d) {             \
         dst[0] = v_sum_##name(a);                                                                                      \
@@ -97,16 +97,10 @@ static inline vec_f32 v_copysign_f32(vec_f32 a, vec_f32 sign) {
     return c;
 }
 
-static inline vec_f32 v_below_f32(vec_f32 a, vec_f32 b, vec_f32 x, vec_f32 y) {
-    vec_f32 c;
-    FOR_LANES(4, a.x[i] < b.x[i] ? x.x[i] : y.x[i]);
-    return c;
-}
-
 static inline vec_f32 v_ldexp_f32(vec_f32 p, vec_f32 shifted) {
     uint32_t bits[4];
     memcpy(bits, &shifted, sizeof(bits));
-    for (int i = 0; i < 4; i++) bits[i] = (bits[i] << 23) + (UINT32_C(127) << 23);
+    for (int i = 0; i < 4; i++) bits[i] <<= 23;
     memcpy(&shifted, bits, sizeof(bits));
     return v_mul_f32(p, shifted);
 }
@@ -136,7 +130,7 @@ VECTOR_OPERATIONS(double, f64, 2)
 static inline vec_f64 v_ldexp_f64(vec_f64 p, vec_f64 shifted) {
     uint64_t bits[2];
     memcpy(bits, &shifted, sizeof(bits));
-    for (int i = 0; i < 2; i++) bits[i] = (bits[i] << 52) + (UINT64_C(1023) << 52);
+    for (int i = 0; i < 2; i++) bits[i] <<= 52;
     memcpy(&shifted, bits, sizeof(bits));
     return v_mul_f64(p, shifted);
 }
