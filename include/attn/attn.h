@@ -288,11 +288,12 @@ typedef struct attn_problem {
 /*
  * Checks a problem and writes its completed form, every default replaced by what it stands for, to *completed (may be
  * NULL, may be problem itself). A completed problem is valid input again and means the same.
- * Errors: ARGUMENT, SHAPE, OVERFLOW, OVERLAP (strides by which o or lse overlaps itself).
+ * Errors: ARGUMENT, SHAPE, OVERFLOW, OVERLAP (strides by which o or lse overlaps itself), UNSUPPORTED (a kv_type other than
+ * type).
  */
 ATTN_API attn_status attn_problem_complete(const attn_problem *problem, attn_problem *completed, attn_reason *reason);
 
-/* ATTN_OK if the engine can run the problem, or else why not. Beside attn_problem_complete's errors: UNSUPPORTED. */
+/* ATTN_OK if the engine can run the problem, or else why not: attn_problem_complete's errors, UNSUPPORTED. */
 ATTN_API attn_status attn_supports(const attn_engine *engine, const attn_problem *problem, attn_reason *reason);
 
 /* ------------------------------------------------------------------------------------------ tier 2: plan: how, and run */
@@ -331,7 +332,10 @@ ATTN_API size_t attn_plan_workspace(const attn_plan *plan);
  */
 ATTN_API size_t attn_plan_explain(const attn_plan *plan, char *text, size_t size);
 
-/* The pointers of one run. Those that the problem does not name in `with`, bias or mask have to be NULL. */
+/*
+ * The pointers of one run, each aligned to its element. Those that the problem does not name in `with`, bias or mask have
+ * to be NULL. Only the outputs and the workspace may not overlap anything.
+ */
 typedef struct attn_tensors {
     size_t struct_size; /* sizeof(attn_tensors), set by the INIT macro */
     const void *q, *k, *v;
@@ -359,7 +363,8 @@ typedef struct attn_tensors {
 
 /*
  * Runs a plan and returns when the outputs are written. Allocates nothing.
- * Errors: ARGUMENT (a pointer missing or too many), OVERLAP, LENGTHS, MEMORY (workspace too small). Nothing is written then.
+ * Errors: ARGUMENT (a pointer missing, too many or not aligned, no workspace where the plan has none), OVERLAP, LENGTHS,
+ * MEMORY (workspace too small). Nothing is written then.
  */
 ATTN_API attn_status attn_run(const attn_plan *plan, const attn_tensors *tensors, attn_reason *reason);
 

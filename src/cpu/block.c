@@ -263,7 +263,7 @@ static void accumulate_block(const attn_block *block) {
                             attn_reals_at(kernels, item->scratch.alpha, block->first), block->keys, block->count);
 }
 
-/* The row's values of one panel, 0 where it may not see the key or has dropped it. */
+/* The row's values of one panel, 0 where it may not see the key. */
 static void copy_visible(const attn_block *block, int row, int panel, attn_panel_keys keys) {
     const attn_item *item = block->item;
     const attn_kernels *kernels = item->kernels;
@@ -275,8 +275,6 @@ static void copy_visible(const attn_block *block, int row, int panel, attn_panel
         if (visible)
             visible = attn_pair_allowed(&item->plan->problem, item->tensors, item->b, attn_item_head(item, row),
                                         attn_item_query(item, row), block->tile->key0 + j);
-        if (visible && item->plan->problem.dropout_p > 0)
-            visible = attn_load(kernels->type, scores_at(block, row, j), 0) != 0.0;
         if (visible) {
             memcpy(to, values_at(block, panel, j), bytes);
         } else {
@@ -302,7 +300,7 @@ static void accumulate_row_by_row(const attn_block *block) {
 
 static void accumulate(const attn_block *block) {
     const attn_problem *p = &block->item->plan->problem;
-    const int pairwise = p->bias.type != ATTN_TYPE_DEFAULT || p->mask.type != ATTN_TYPE_DEFAULT || p->dropout_p > 0;
+    const int pairwise = p->bias.type != ATTN_TYPE_DEFAULT || p->mask.type != ATTN_TYPE_DEFAULT;
     if ((block->all_full && !pairwise) || tile_is_finite(block)) {
         accumulate_block(block);
     } else {

@@ -26,13 +26,15 @@ static const void *query_address(const attn_item *item, int row) {
     return (const char *)item->tensors->q + at * (int64_t)attn_type_size(p->type);
 }
 
-/* The row as contiguous reals: where it lies, or converted into buffer. */
-static const void *query_reals(const attn_item *item, int row, void *buffer) {
+/* The row as reals, scaled. */
+static void load_query(const attn_item *item, int row, void *to) {
     const attn_problem *p = &item->plan->problem;
     const void *address = query_address(item, row);
-    if (p->type == item->kernels->type && p->q_strides[3] == 1) return address;
-    item->kernels->load_row(buffer, p->type, address, p->q_strides[3], p->dim);
-    return buffer;
+    if (p->type != item->kernels->type || p->q_strides[3] != 1) {
+        item->kernels->load_row(to, p->type, address, p->q_strides[3], p->dim);
+        address = to;
+    }
+    item->kernels->scale_row(to, address, p->dim, p->scale);
 }
 
 static void pack_queries(const attn_item *item) {
@@ -41,29 +43,30 @@ static void pack_queries(const attn_item *item) {
     const void *rows[ATTN_LANES_MAX];
     for (int first = 0; first < item->rows; first += kernels->mr) {
         const int count = item->rows - first < kernels->mr ? item->rows - first : kernels->mr;
-        for (int r = 0; r < count; r++)
-            rows[r] = query_reals(item, first + r, attn_reals_at(kernels, item->scratch.rows, r * dim));
-        kernels->pack_q(attn_reals_at(kernels, item->scratch.q, first * dim), rows, count, dim,
-                        item->plan->problem.scale);
+        for (int r = 0; r < count; r++) {
+            void *row = attn_reals_at(kernels, item->scratch.rows, r * dim);
+            load_query(item, first + r, row);
+            rows[r] = row;
+        }
+        kernels->pack_q(attn_reals_at(kernels, item->scratch.q, first * dim), rows, count, dim);
     }
 }
 
-/* Rows for dots(): scaled, and padded with zeros to dim_step. */
-static void scale_queries(const attn_item *item) {
-    const attn_problem *p = &item->plan->problem;
+/* Rows for dots(): padded with zeros to dim_step. */
+static void copy_queries(const attn_item *item) {
     const attn_kernels *kernels = item->kernels;
     const int64_t step = item->cpu->dim_step;
     for (int r = 0; r < item->rows; r++) {
         void *to = attn_reals_at(kernels, item->scratch.q, r * step);
-        kernels->store_row(kernels->type, to, 1, query_reals(item, r, item->scratch.rows), p->dim, p->scale);
-        for (int64_t i = p->dim; i < step; i++) attn_store(kernels->type, to, i, 0.0);
+        load_query(item, r, to);
+        for (int64_t i = item->plan->problem.dim; i < step; i++) attn_store(kernels->type, to, i, 0.0);
     }
 }
 
 void attn_item_begin(attn_item *item) {
     const attn_kernels *kernels = item->kernels;
     if (item->few) {
-        scale_queries(item);
+        copy_queries(item);
     } else {
         pack_queries(item);
     }
@@ -87,8 +90,8 @@ void attn_item_pass(attn_item *item, attn_span span) {
 /* ----------------------------------------------------------------------------------------------------------- finish */
 
 typedef struct attn_row_result {
-    double factor; /* o = factor * the sums so far */
-    double lse;
+    double divisor; /* o = the sums so far / divisor */
+    double m, l;    /* lse = m + log(l) */
 } attn_row_result;
 
 /* A row whose largest score is -inf has no key, unless one that it may see has a score of -inf: then exp(-inf - -inf)
@@ -102,26 +105,26 @@ static int sees_any_key(const attn_item *item, int row) {
     return 0;
 }
 
+static const attn_row_result no_keys = {1.0, -INFINITY, 1.0}; /* sums of 0 */
+
 static attn_row_result result_without_sink(const attn_item *item, int row, double m, double l) {
-    if (m == -INFINITY) {
-        if (sees_any_key(item, row)) return (attn_row_result){NAN, NAN};
-        return (attn_row_result){0.0, -INFINITY};
-    }
-    return (attn_row_result){1.0 / l, m + log(l)};
+    if (m != -INFINITY) return (attn_row_result){l, m, l};
+    if (l != l || sees_any_key(item, row)) return (attn_row_result){NAN, NAN, NAN};
+    return no_keys;
 }
 
 /* The sink, a number, joins the largest score and the sum. */
 static attn_row_result result_with_sink(double m, double l, double sink) {
     const double largest = sink > m ? sink : m;
-    const double own = m == -INFINITY ? 0.0 : exp(m - largest);
+    const double own = m == -INFINITY && l == 0 ? 0.0 : exp(m - largest);
     const double sum = l * own + exp(sink - largest);
-    return (attn_row_result){own / sum, largest + log(sum)};
+    return (attn_row_result){sum / own, largest, sum};
 }
 
 static attn_row_result result_of_row(const attn_item *item, int row) {
     const attn_type type = item->kernels->type;
     const double m = attn_load(type, item->scratch.m, row), l = attn_load(type, item->scratch.l, row);
-    if (attn_item_query(item, row) >= item->sequence.q_len) return (attn_row_result){0.0, -INFINITY};
+    if (attn_item_query(item, row) >= item->sequence.q_len) return no_keys;
     const double sink = item->plan->problem.with & ATTN_WITH_SINKS
                             ? (double)item->tensors->sinks[attn_item_head(item, row)]
                             : -INFINITY;
@@ -136,9 +139,9 @@ static void write_row(const attn_item *item, int row) {
     char *o = item->tensors->o;
     o += attn_o_offset_of(p, &item->sequence, head, query) * (int64_t)attn_type_size(p->o_type);
     const void *sums = attn_reals_at(kernels, item->scratch.o, row * item->cpu->o_stride);
-    kernels->store_row(p->o_type, o, p->o_strides[3], sums, p->dim_v, result.factor);
+    kernels->store_row(p->o_type, o, p->o_strides[3], sums, p->dim_v, result.divisor);
     if (p->with & ATTN_WITH_LSE)
-        item->tensors->lse[attn_lse_offset_of(p, &item->sequence, head, query)] = (float)result.lse;
+        item->tensors->lse[attn_lse_offset_of(p, &item->sequence, head, query)] = (float)(result.m + log(result.l));
 }
 
 void attn_item_finish(attn_item *item) {

@@ -31,7 +31,7 @@ static void work(void *arg, int worker) {
     attn_measurement *m = arg;
     double flops = 0, value;
     if (m->data) {
-        value = m->kernels->sum(attn_reals_at(m->kernels, (void *)(size_t)m->data, worker * m->count), m->count);
+        value = m->kernels->sum(m->data + worker * m->count * (int64_t)attn_type_size(m->kernels->type), m->count);
     } else {
         value = m->kernels->spin_fma(m->count, &flops);
     }

@@ -90,7 +90,7 @@ static void lay_out_scratch(const attn_problem *p, attn_cpu_plan *cpu) {
     const int64_t rows = larger(cpu->item_rows, cpu->few_rows);
     const int64_t wider = larger(p->dim, p->dim_v);
     attn_scratch_layout *s = &cpu->scratch;
-    s->q = take(&s->size, rows * cpu->dim_step, real);
+    s->q = take(&s->size, rows * cpu->dim_step + kernels->lanes, real);
     s->o = take(&s->size, rows * cpu->o_stride, real);
     s->m = take(&s->size, rows, real);
     s->l = take(&s->size, rows, real);

@@ -8,7 +8,7 @@
  * double.
  *
  * Layouts, all contiguous and aligned to 64 bytes:
- *     q panels    [ceil(rows / mr)][dim][mr]      scaled; missing rows are 0
+ *     q panels    [ceil(rows / mr)][dim][mr]      missing rows are 0
  *     k panels    [ceil(keys / nr)][dim][nr]      transposed; missing keys are 0
  *     v panels    [ceil(dim_v / nr)][keys][nr]    missing columns are 0
  *     scores      [rows][ATTN_SCORE_STRIDE]
@@ -48,11 +48,13 @@ typedef struct attn_kernels {
 
     /* dst[0 .. n - 1] = src[0], src[stride], ... of any float type, as real. */
     void (*load_row)(void *dst, attn_type type, const void *src, int64_t stride, int64_t n);
-    /* dst[0], dst[stride], ... = factor * src[0 .. n - 1], rounded to type. */
-    void (*store_row)(attn_type type, void *dst, int64_t stride, const void *src, int64_t n, double factor);
+    /* dst[0], dst[stride], ... = src[0 .. n - 1] / divisor, rounded to type. */
+    void (*store_row)(attn_type type, void *dst, int64_t stride, const void *src, int64_t n, double divisor);
+    /* dst[0 .. n - 1] = scale * src[0 .. n - 1], rounded once; dst may be src. */
+    void (*scale_row)(void *dst, const void *src, int64_t n, double scale);
 
-    /* One q panel from up to mr rows of contiguous reals, each times scale (rounded once). */
-    void (*pack_q)(void *panel, const void *const *rows, int count, int64_t dim, double scale);
+    /* One q panel from up to mr rows of contiguous reals. Writes up to lanes - 1 reals beyond it. */
+    void (*pack_q)(void *panel, const void *const *rows, int count, int64_t dim);
     /* One k panel from up to nr keys, each a row of contiguous reals. */
     void (*pack_k)(void *panel, const void *const *keys, int count, int64_t dim);
     /* Row `key` of every v panel from dim_v contiguous reals; panels of `keys` rows each. */
