@@ -187,7 +187,7 @@ static case_status read_start(case_input *input, size_t *length, case_error *err
 
 static case_status read_header(case_input *input, npy_header *header, case_error *error) {
     void *text = NULL;
-    size_t length;
+    size_t length = 0;
     case_status status = read_start(input, &length, error);
     if (status != CASE_OK) return status;
     text = malloc(length + 1);

@@ -367,7 +367,7 @@ static case_status read_header_length(case_input *input, size_t *length, case_er
 }
 
 static case_status read_header(case_input *input, cJSON **json, case_error *error) {
-    size_t length;
+    size_t length = 0;
     case_status status = read_header_length(input, &length, error);
     if (status != CASE_OK) return status;
     char *text = malloc(length + 1);
