@@ -85,7 +85,7 @@ typedef struct attn_kernels {
     void (*softmax)(void *scores, int rows, int n, const void *row_max, void *m, void *l, void *alpha);
 
     /* o[r][0 .. nr - 1] = alpha_r * o + sum of p[r][j] v[j][0 .. nr - 1] over each row panel's keys; rows of a panel
-     * without keys stay as they are. v has its rows v_stride reals apart. */
+     * without keys stay as they are. v has its rows v_stride reals apart. alpha NULL: 1. */
     void (*accumulate)(void *o, int64_t o_stride, const void *p, const void *v, int64_t v_stride, const void *alpha,
                        const attn_panel_keys *panels, int rows);
 
