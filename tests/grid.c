@@ -127,9 +127,17 @@ static int run_engine(test_grid *grid, attn_engine *engine, const char *name, co
     return judge(grid, &made->recipe, name, &worst, test_output_gaps_intact(output));
 }
 
-/* Large enough for a mean of errors to say something. */
+static int repeats_rows(const test_tensor *tensor) {
+    for (int n = 0; n < 4; n++) {
+        if (tensor->shape[n] > 1 && tensor->strides[n] == 0) return 1;
+    }
+    return 0;
+}
+
+/* Large enough, and of different rows, for a mean of errors to say something. */
 static int measures_accuracy(const test_case *made) {
     const attn_problem *p = &made->problem;
+    if (repeats_rows(&made->q) || repeats_rows(&made->k) || repeats_rows(&made->v)) return 0;
     return made->recipe.plain && p->type == ATTN_F32 && p->seq_kv >= 8 &&
            p->batch * p->heads_q * p->seq_q * p->dim_v >= 256;
 }
@@ -231,8 +239,10 @@ static void judge_accuracy(test_grid *grid) {
     printf("worst error / limit: naive %.3f, oracle %.3f\n", grid->naive_ratio, grid->oracle_ratio);
     for (int n = 0; n < grid->cpu_count; n++) {
         const cpu_engines *cpu = &grid->cpus[n];
+        if (cpu->errors.count == 0) continue; /* a grid too small to have one of those problems */
         double rms = test_errors_rms(&cpu->errors), naive_rms = test_errors_rms(&cpu->naive_errors);
-        int good = rms <= 2.0 * naive_rms && cpu->errors.max <= 2.0 * cpu->naive_errors.max;
+        int good =
+            rms <= 2.0 * naive_rms && cpu->errors.max <= 2.0 * cpu->naive_errors.max && cpu->worst_rms_ratio <= 2.0;
         printf("cpu/%s: worst error / limit %.3f; f32 errors over %" PRId64
                " elements: rms %.3g = %.2f of naive (worst problem %.2f), max %.3g = %.2f of naive%s\n",
                attn_cpu_name(cpu->bit), cpu->worst_ratio, cpu->errors.count, rms, rms / naive_rms, cpu->worst_rms_ratio,

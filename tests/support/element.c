@@ -43,72 +43,74 @@ static double half_decode(half_format format, uint16_t bits) {
     return bits & 0x8000 ? -magnitude : magnitude;
 }
 
-static uint16_t load_u16(const void *data, int64_t index) {
-    uint16_t bits;
-    memcpy(&bits, (const char *)data + index * 2, sizeof bits);
-    return bits;
-}
+/* By memcpy, as tests misalign data on purpose. A macro: element access is most of what a test does. */
+#define LOAD(type, data, index, value)                                                                                 \
+    memcpy(&(value), (const char *)(data) + (index) * (int64_t)sizeof(type), sizeof(type))
+#define STORE(type, data, index, value) memcpy((char *)(data) + (index) * (int64_t)sizeof(type), &(value), sizeof(type))
 
 double test_load(attn_type type, const void *data, int64_t index) {
-    const char *at = (const char *)data + index * (int64_t)attn_type_size(type);
     float f32;
     double f64;
+    uint16_t half;
     int32_t i32;
     int64_t i64;
     switch (type) {
     case ATTN_F32:
-        memcpy(&f32, at, sizeof f32);
+        LOAD(float, data, index, f32);
         return (double)f32;
     case ATTN_F64:
-        memcpy(&f64, at, sizeof f64);
+        LOAD(double, data, index, f64);
         return f64;
     case ATTN_F16:
-        return half_decode(f16_format, load_u16(data, index));
+        LOAD(uint16_t, data, index, half);
+        return half_decode(f16_format, half);
     case ATTN_BF16:
-        return half_decode(bf16_format, load_u16(data, index));
+        LOAD(uint16_t, data, index, half);
+        return half_decode(bf16_format, half);
     case ATTN_I32:
-        memcpy(&i32, at, sizeof i32);
+        LOAD(int32_t, data, index, i32);
         return (double)i32;
     case ATTN_I64:
-        memcpy(&i64, at, sizeof i64);
+        LOAD(int64_t, data, index, i64);
         return (double)i64;
     default:
-        return (double)*(const unsigned char *)at;
+        return (double)((const unsigned char *)data)[index];
     }
 }
 
 void test_store(attn_type type, void *data, int64_t index, double value) {
-    char *at = (char *)data + index * (int64_t)attn_type_size(type);
-    float f32 = (float)value;
-    uint16_t half = 0;
+    float f32;
+    uint16_t half;
     int32_t i32;
     int64_t i64;
     switch (type) {
     case ATTN_F32:
-        memcpy(at, &f32, sizeof f32);
+        f32 = (float)value;
+        STORE(float, data, index, f32);
         return;
     case ATTN_F64:
-        memcpy(at, &value, sizeof value);
+        STORE(double, data, index, value);
         return;
     case ATTN_F16:
         half = half_encode(f16_format, value);
-        break;
+        STORE(uint16_t, data, index, half);
+        return;
     case ATTN_BF16:
         half = half_encode(bf16_format, value);
-        break;
+        STORE(uint16_t, data, index, half);
+        return;
     case ATTN_I32:
         i32 = (int32_t)value;
-        memcpy(at, &i32, sizeof i32);
+        STORE(int32_t, data, index, i32);
         return;
     case ATTN_I64:
         i64 = (int64_t)value;
-        memcpy(at, &i64, sizeof i64);
+        STORE(int64_t, data, index, i64);
         return;
     default:
-        *(unsigned char *)at = (unsigned char)value;
+        ((unsigned char *)data)[index] = (unsigned char)value;
         return;
     }
-    memcpy(at, &half, sizeof half);
 }
 
 double test_round(attn_type type, double value) {

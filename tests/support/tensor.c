@@ -89,20 +89,23 @@ void test_tensor_set(test_tensor *tensor, int64_t b, int64_t h, int64_t row, int
     test_store(tensor->type, tensor->data, test_tensor_offset(tensor, b, h, row, column), value);
 }
 
-/* The index of element n of a walk through the whole tensor. */
-static void index_of(const test_tensor *tensor, int64_t n, int64_t index[4]) {
-    for (int dimension = 3; dimension >= 0; dimension--) {
-        index[dimension] = n % tensor->shape[dimension];
-        n /= tensor->shape[dimension];
-    }
+/* Row n of all rows of a tensor: where it begins. */
+static int64_t row_offset(const test_tensor *tensor, int64_t n) {
+    int64_t row = n % tensor->shape[2], h = n / tensor->shape[2] % tensor->shape[1];
+    return test_tensor_offset(tensor, n / tensor->shape[2] / tensor->shape[1], h, row, 0);
+}
+
+static int64_t count_rows(const test_tensor *tensor) {
+    return tensor->shape[0] * tensor->shape[1] * tensor->shape[2];
 }
 
 void test_tensor_copy(test_tensor *target, const test_tensor *source) {
-    int64_t count = test_tensor_count(source);
-    int64_t at[4];
-    for (int64_t n = 0; n < count; n++) {
-        index_of(source, n, at);
-        test_tensor_set(target, at[0], at[1], at[2], at[3], test_tensor_get(source, at[0], at[1], at[2], at[3]));
+    for (int64_t n = 0; n < count_rows(source); n++) {
+        int64_t to = row_offset(target, n), from = row_offset(source, n);
+        for (int64_t column = 0; column < source->shape[3]; column++) {
+            double value = test_load(source->type, source->data, from + column * source->strides[3]);
+            test_store(target->type, target->data, to + column * target->strides[3], value);
+        }
     }
 }
 
@@ -125,18 +128,17 @@ int test_tensor_untouched(const test_tensor *tensor) {
 
 int test_tensor_gaps_intact(const test_tensor *tensor) {
     size_t size = attn_type_size(tensor->type);
-    int64_t count = test_tensor_count(tensor);
-    ptrdiff_t first = (unsigned char *)tensor->data - tensor->block.data;
-    int64_t at[4];
+    int64_t columns = tensor->shape[3], step = tensor->strides[3] * (int64_t)size;
     int intact = 1;
     unsigned char *owned = calloc(tensor->block.size + 1, 1);
     if (!owned) {
         fprintf(stderr, "no memory\n");
         exit(2);
     }
-    for (int64_t n = 0; n < count; n++) {
-        index_of(tensor, n, at);
-        memset(owned + first + test_tensor_offset(tensor, at[0], at[1], at[2], at[3]) * (int64_t)size, 1, size);
+    for (int64_t n = 0; n < count_rows(tensor) && columns > 0; n++) {
+        ptrdiff_t first = (unsigned char *)tensor->data - tensor->block.data;
+        first += row_offset(tensor, n) * (int64_t)size;
+        for (int64_t column = 0; column < columns; column++) memset(owned + first + column * step, 1, size);
     }
     for (size_t n = 0; n < tensor->block.size; n++) {
         if (!owned[n] && tensor->block.data[n] != poison_at(n)) intact = 0;
