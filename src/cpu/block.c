@@ -117,7 +117,7 @@ static void compute_dots(const attn_block *block) {
     const char *k = (const char *)tile->k + tile->begin * tile->k_stride * element;
     const void *q = attn_reals_at(kernels, item->scratch.q, block->first * item->cpu->dim_step);
     kernels->dots(scores_at(block, block->first, tile->begin), q, block->count, k, tile->k_stride,
-                  tile->end - tile->begin, item->cpu->dim_step);
+                  tile->end - tile->begin, item->cpu->dim_step, tile->ahead_v);
 }
 
 /* ---------------------------------------------------------------------------------------------- additions, exclusion
@@ -254,40 +254,22 @@ static void *output_at(const attn_block *block, int row, int panel) {
     return attn_reals_at(kernels, block->item->scratch.o, row * stride + (int64_t)panel * kernels->nr);
 }
 
-static void accumulate_keys(const attn_block *block, const attn_panel_keys *keys, const void *alpha) {
-    const attn_item *item = block->item;
-    for (int panel = 0; panel < value_panels(block); panel++)
-        item->kernels->accumulate(output_at(block, block->first, panel), item->cpu->o_stride,
-                                  scores_at(block, block->first, 0), values_at(block, panel, 0), block->tile->v_stride,
-                                  alpha, keys, block->count);
-}
-
-/* Values that lie where the caller has them, a row of v apart, would push each other out of the first cache if a whole
- * tile passed by for each panel: they are taken VALUES_AT_ONCE keys at a time. */
-static void accumulate_in_place(const attn_block *block, const void *alpha) {
-    enum { VALUES_AT_ONCE = 64 };
-    attn_panel_keys part[ATTN_ROW_PANELS];
-    for (int at = 0, more = 1; more; at += VALUES_AT_ONCE) {
-        more = 0;
-        for (int panel = 0; panel < block->panels; panel++) {
-            const attn_panel_keys keys = block->keys[panel];
-            part[panel].begin = keys.begin + at;
-            part[panel].end =
-                keys.end < part[panel].begin + VALUES_AT_ONCE ? keys.end : part[panel].begin + VALUES_AT_ONCE;
-            more |= keys.end > part[panel].end;
-        }
-        accumulate_keys(block, part, at == 0 ? alpha : NULL);
-    }
+static attn_ahead ahead_of_panel(const attn_block *block, int panel) {
+    const attn_kernels *kernels = block->item->kernels;
+    const attn_ahead all = block->tile->ahead_k;
+    if (!all.data) return all;
+    return (attn_ahead){(const char *)all.data + panel * kernels->nr * (int64_t)attn_type_size(kernels->type),
+                        all.stride};
 }
 
 static void accumulate_block(const attn_block *block) {
     const attn_item *item = block->item;
-    const void *alpha = attn_reals_at(item->kernels, item->scratch.alpha, block->first);
-    if (item->few && item->cpu->direct_v) {
-        accumulate_in_place(block, alpha);
-    } else {
-        accumulate_keys(block, block->keys, alpha);
-    }
+    const attn_kernels *kernels = item->kernels;
+    for (int panel = 0; panel < value_panels(block); panel++)
+        kernels->accumulate(output_at(block, block->first, panel), item->cpu->o_stride,
+                            scores_at(block, block->first, 0), values_at(block, panel, 0), block->tile->v_stride,
+                            attn_reals_at(kernels, item->scratch.alpha, block->first), block->keys, block->count,
+                            ahead_of_panel(block, panel));
 }
 
 /* The row's values of one panel, 0 where it may not see the key. */
@@ -320,7 +302,7 @@ static void accumulate_row_by_row(const attn_block *block) {
             copy_visible(block, row, panel, keys);
             kernels->accumulate(output_at(block, row, panel), item->cpu->o_stride, scores_at(block, row, 0),
                                 item->scratch.clean, kernels->nr, attn_reals_at(kernels, item->scratch.alpha, row),
-                                &keys, 1);
+                                &keys, 1, (attn_ahead){NULL, 0});
         }
     }
 }

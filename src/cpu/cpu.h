@@ -100,6 +100,8 @@ typedef struct attn_tile {
     int64_t v_stride; /* reals from key to key */
     int64_t v_panel;  /* reals from panel to panel */
     int finite;       /* all of v is: 1, 0, or -1: not looked at yet */
+    /* To fetch while scores, and while outputs are computed: v, and the next tile's k, where they lie in memory. */
+    attn_ahead ahead_v, ahead_k;
 } attn_tile;
 
 /* Keys of the tile at key0 that lie in span, brought into the shape that the item wants. */

@@ -139,7 +139,8 @@ static void merge_row(const attn_job *job, const attn_item *item, int64_t group,
     for (int64_t c = 0; c < job->cpu->o_stride; c += kernels->nr) {
         const int64_t at = row * job->cpu->o_stride + c;
         kernels->accumulate(attn_reals_at(kernels, item->scratch.o, at), job->cpu->o_stride, item->scratch.scores,
-                            attn_reals_at(kernels, partial_of(job, group, 0), at), slot, item->scratch.alpha, &all, 1);
+                            attn_reals_at(kernels, partial_of(job, group, 0), at), slot, item->scratch.alpha, &all, 1,
+                            (attn_ahead){NULL, 0});
     }
 }
 

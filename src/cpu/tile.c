@@ -103,11 +103,22 @@ static void load_v(const attn_item *item, attn_tile *tile) {
     tile->v_panel = (int64_t)nr * ATTN_TILE_KEYS;
 }
 
+/* What is read in place comes from memory, just when it is wanted. */
+static void look_ahead(const attn_item *item, attn_tile *tile, attn_span span) {
+    const int64_t element = (int64_t)attn_type_size(item->kernels->type);
+    if (!item->few) return;
+    if (item->cpu->direct_v)
+        tile->ahead_v = (attn_ahead){(const char *)tile->v + tile->begin * tile->v_stride * element, tile->v_stride};
+    if (item->cpu->direct_k && tile->key0 + ATTN_TILE_KEYS < span.end)
+        tile->ahead_k = (attn_ahead){(const char *)tile->k + ATTN_TILE_KEYS * tile->k_stride * element, tile->k_stride};
+}
+
 attn_tile attn_tile_load(const attn_item *item, int64_t key0, attn_span span) {
     attn_tile tile = {.key0 = key0, .finite = -1};
     tile.begin = span.begin > key0 ? (int)(span.begin - key0) : 0;
     tile.end = span.end < key0 + ATTN_TILE_KEYS ? (int)(span.end - key0) : ATTN_TILE_KEYS;
     load_k(item, &tile);
     load_v(item, &tile);
+    look_ahead(item, &tile, span);
     return tile;
 }

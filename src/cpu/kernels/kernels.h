@@ -40,6 +40,13 @@ typedef struct attn_panel_keys {
     int begin, end;
 } attn_panel_keys;
 
+/* Rows of memory, stride reals apart, that will be read soon: fetched towards the core while a kernel works. data NULL:
+ * nothing. Only a hint; it changes no result and may point past the end. */
+typedef struct attn_ahead {
+    const void *data;
+    int64_t stride;
+} attn_ahead;
+
 typedef struct attn_kernels {
     attn_type type; /* of real */
     int mr, nr;
@@ -65,8 +72,10 @@ typedef struct attn_kernels {
     void (*scores)(void *scores, void *row_max, const void *q_panels, const void *k_panel, int64_t dim, int row_begin,
                    int row_end);
     /* scores[r][j] = dot(q_r, k_j) for contiguous q rows of `dim` reals and keys `k_stride` reals apart; dim a multiple
-     * of lanes. No panels: for few rows, where packing k would cost more than it saves. */
-    void (*dots)(void *scores, const void *q, int rows, const void *k, int64_t k_stride, int keys, int64_t dim);
+     * of lanes. No panels: for few rows, where packing k would cost more than it saves. Fetches a row of `ahead` a key.
+     */
+    void (*dots)(void *scores, const void *q, int rows, const void *k, int64_t k_stride, int keys, int64_t dim,
+                 attn_ahead ahead);
 
     /* The passes over one row of scores, in this order: s = softcap * tanh(s / softcap); s += bias, or excluded where
      * bias is -inf; s -= slope * |distance + j|; excluded where not mask[j * stride]. Excluded is -inf. */
@@ -85,9 +94,10 @@ typedef struct attn_kernels {
     void (*softmax)(void *scores, int rows, int n, const void *row_max, void *m, void *l, void *alpha);
 
     /* o[r][0 .. nr - 1] = alpha_r * o + sum of p[r][j] v[j][0 .. nr - 1] over each row panel's keys; rows of a panel
-     * without keys stay as they are. v has its rows v_stride reals apart. alpha NULL: 1. */
+     * without keys stay as they are. v has its rows v_stride reals apart. alpha NULL: 1. Fetches a line of `ahead` a
+     * key. */
     void (*accumulate)(void *o, int64_t o_stride, const void *p, const void *v, int64_t v_stride, const void *alpha,
-                       const attn_panel_keys *panels, int rows);
+                       const attn_panel_keys *panels, int rows, attn_ahead ahead);
 
     /* Row statistics: m = -inf, l = 0; and read or joined as doubles. */
     void (*begin_rows)(void *m, void *l, int rows);
