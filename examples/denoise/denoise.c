@@ -43,8 +43,7 @@ static void clear_progress(const struct progress *progress) {
     if (progress->shown) fprintf(stderr, "\r%40s\r", "");
 }
 
-/* ------------------------------------------------------------------------------------------------------------ report
- */
+/* ---------------------------------------------------------------------------------------------- report */
 
 static double peak_mebibytes(void) {
     struct rusage usage;
@@ -58,6 +57,8 @@ static double peak_mebibytes(void) {
 
 static void print_report(const struct options *options, const struct work *work, const struct nlm_report *report) {
     const double pixels = (double)picture_pixels(&work->noisy);
+    const double matrix = 4.0 * pixels * pixels / 1048576.0;
+    const int in_gibibytes = matrix >= 1024.0;
     printf("picture    %d x %d = %.0f pixels, %s\n", work->noisy.width, work->noisy.height, pixels,
            work->noisy.channels == 3 ? "colour" : "grey");
     printf("noise      sigma %.1f, %s\n", work->sigma, options->sigma > 0.0 ? "added" : "estimated");
@@ -65,8 +66,8 @@ static void print_report(const struct options *options, const struct work *work,
            report->threads, report->threads == 1 ? "" : "s", report->kernel);
     printf("time       %.2f s, %.0f million pairs/s, %.1f GFLOP/s\n", report->seconds,
            1e-6 * pixels * pixels / report->seconds, 1e-9 * report->flops / report->seconds);
-    printf("memory     peak %.0f MiB; the matrix of all pairs in f32 would take %.3g GiB\n", peak_mebibytes(),
-           4.0 * pixels * pixels / 1073741824.0);
+    printf("memory     peak %.0f MiB; the matrix of all pairs in f32 would take %.1f %s\n", peak_mebibytes(),
+           in_gibibytes ? matrix / 1024.0 : matrix, in_gibibytes ? "GiB" : "MiB");
     if (options->sigma > 0.0) {
         const double before = picture_psnr(&work->original, &work->noisy);
         const double after = picture_psnr(&work->original, &work->denoised);
@@ -75,8 +76,7 @@ static void print_report(const struct options *options, const struct work *work,
     printf("written    %s: original | %sdenoised\n", options->output, options->sigma > 0.0 ? "noisy | " : "");
 }
 
-/* -------------------------------------------------------------------------------------------------------------- steps
- */
+/* ----------------------------------------------------------------------------------------------- steps */
 
 static int crop_as_asked(const struct options *options, const struct picture *whole, struct picture *crop,
                          struct message *why) {
@@ -145,8 +145,7 @@ static int write_result(const struct options *options, const struct work *work, 
     return done;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- main
- */
+/* ------------------------------------------------------------------------------------------------ main */
 
 static int same_file(const char *a, const char *b) {
     struct stat first, second;

@@ -25,8 +25,7 @@ struct attention {
     float *means;           /* [count, channels] */
 };
 
-/* ------------------------------------------------------------------------------------------------------- the problem
- */
+/* ----------------------------------------------------------------------------------------- the problem */
 
 static double largest_norm(struct attention *attention) {
     double largest = 0.0;
@@ -85,8 +84,7 @@ static void end(struct attention *attention) {
     free(attention->lse);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ running
- */
+/* --------------------------------------------------------------------------------------------- running */
 
 static void note_plan(const attn_plan *plan, struct nlm_report *report) {
     attn_plan_info info = ATTN_PLAN_INFO_INIT;
@@ -165,8 +163,7 @@ static void lower_own_weights(struct attention *attention, const struct nlm_opti
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the whole
- */
+/* ------------------------------------------------------------------------------------------- the whole */
 
 static int run(struct attention *attention, const struct nlm_options *options, struct nlm_report *report,
                struct message *why) {

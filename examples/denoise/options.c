@@ -32,8 +32,7 @@ const char options_help[] =
     "\n"
     "Exit status: 0 done; 2 not done, the reason is on standard error and no file was written.\n";
 
-/* ------------------------------------------------------------------------------------------------------------ values
- */
+/* ---------------------------------------------------------------------------------------------- values */
 
 static int read_whole(const char *text, long long least, long long most, int *value) {
     char *end;
@@ -78,8 +77,7 @@ static int read_crop(const char *text, struct options *options) {
     return read_part(&text, '+', &crop->x) && read_part(&text, '+', &crop->y) && *text == '\0';
 }
 
-/* ----------------------------------------------------------------------------------------------------------- options
- */
+/* --------------------------------------------------------------------------------------------- options */
 
 static int is(const char *word, const char *name, const char *short_name) {
     return strcmp(word, name) == 0 || (short_name != NULL && strcmp(word, short_name) == 0);
