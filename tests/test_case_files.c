@@ -160,7 +160,8 @@ static void reads_a_minimal_case(void **state) {
 static void reads_every_option(void **state) {
     (void)state;
     case_file c;
-    assert_header_read("{\"__metadata__\":{\"attn_case\":\"1\",\"title\":\"a \\\"title\\\"\",\"origin\":\"here\","
+    assert_header_read("{\"__metadata__\":{\"attn_case\":\"1\",\"title\":\"a "
+                       "\\\"title\\\"\",\"origin\":\"\\u00e9\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\","
                        "\"scale\":\"0.25\",\"softcap\":\"5e0\",\"window_left\":\"7\",\"window_right\":\"2\","
                        "\"q_offset\":\"-3\",\"dropout_p\":\".5\",\"dropout_seed\":\"18446744073709551615\","
                        "\"dropout_offset\":\"9\",\"atol\":\"1e-6\",\"rtol\":\"0\",\"format\":\"pt\"}," Q "," K "," V
@@ -169,7 +170,7 @@ static void reads_every_option(void **state) {
     double atol, rtol;
     case_tolerance(&c, &atol, &rtol);
     assert_string_equal(c.title, "a \"title\"");
-    assert_string_equal(c.origin, "here");
+    assert_string_equal(c.origin, "\xc3\xa9\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
     assert_true(c.problem.scale == 0.25);
     assert_true(c.problem.softcap == 5.0);
     assert_int_equal(c.problem.window_left, 7);
@@ -276,6 +277,9 @@ static void refuses_what_is_no_safetensors_file(void **state) {
         {"{\"q\\u0000\":{}}", 0, CASE_ERROR_FORMAT, "byte 3: a NUL in a string"},
         {"{\"\xff\":{}}", 0, CASE_ERROR_FORMAT, "byte 2: not UTF-8"},
         {"{\"\xc0\x80\":{}}", 0, CASE_ERROR_FORMAT, "byte 2: not UTF-8"},
+        {"{\"\xe0\x80\x80\":{}}", 0, CASE_ERROR_FORMAT, "byte 2: not UTF-8"},
+        {"{\"\xf0\x80\x80\x80\":{}}", 0, CASE_ERROR_FORMAT, "byte 2: not UTF-8"},
+        {"{\"\xe2\x82\":{}}", 0, CASE_ERROR_FORMAT, "byte 2: not UTF-8"},
         {"{\"\xed\xa0\x80\":{}}", 0, CASE_ERROR_FORMAT, "byte 2: not UTF-8"},
         {"{\"\xf4\x90\x80\x80\":{}}", 0, CASE_ERROR_FORMAT, "byte 2: not UTF-8"},
         {"{\"a\":01}", 0, CASE_ERROR_FORMAT, "byte 5: not a number of JSON"},
@@ -949,6 +953,13 @@ static void compares_what_is_not_finite(void **state) {
             if (got != expected) assert_worst(&verdict, 0, 0, 1, 1);
         }
     }
+    set(&pair[0].o, 5, NAN); /* as bad as element 4: the first is told */
+    case_verdict verdict = compare(&c, pair);
+    assert_int_equal(verdict.failures, 1);
+    set(&pair[0].o, 4, NAN);
+    verdict = compare(&c, pair);
+    assert_int_equal(verdict.failures, 2);
+    assert_worst(&verdict, 0, 0, 1, 1);
     case_outputs_free(&pair[0]);
     case_outputs_free(&pair[1]);
     case_free(&c);
