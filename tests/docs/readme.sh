@@ -64,8 +64,10 @@ END
 check_statements() { # <block> <what>, and how to compile
     block=$1 what=$2
     shift 2
-    { prelude && cat "$block" && echo '    } }'; } >"$work/statements.c"
-    if "$@" -c -o "$work/statements.o" "$work/statements.c" >"$work/log" 2>&1; then
+    { prelude && cat "$block" && echo '    } } int main(void) { return 0; }'; } >"$work/statements.c"
+    compiler=$1
+    shift
+    if "$compiler" "$work/statements.c" "$@" -o "$work/program" >"$work/log" 2>&1; then
         pass
     else
         fail "$what does not compile" "$work/log"
