@@ -80,15 +80,15 @@ static void pass_accumulate(bench *b) {
     for (int i = 0; i < ATTN_ROW_PANELS; i++) panels[i] = (attn_panel_keys){0, KEYS};
     for (int64_t column = 0; column < b->dim; column += nr)
         b->kernels->accumulate(real_at(b, b->o, column), DIM_MAX, b->scores, real_at(b, b->v, column * KEYS), nr,
-                               b->alpha, panels, ROWS);
+                               b->alpha, panels, ROWS, (attn_ahead){NULL, 0});
 }
 
 static void pass_dots(bench *b) {
-    b->kernels->dots(b->scores, b->rows, b->kernels->dots_rows, b->rows, b->dim, KEYS, b->dim);
+    b->kernels->dots(b->scores, b->rows, b->kernels->dots_rows, b->rows, b->dim, KEYS, b->dim, (attn_ahead){NULL, 0});
 }
 
 static void pass_dots_one_row(bench *b) {
-    b->kernels->dots(b->scores, b->rows, 1, b->rows, b->dim, KEYS, b->dim);
+    b->kernels->dots(b->scores, b->rows, 1, b->rows, b->dim, KEYS, b->dim, (attn_ahead){NULL, 0});
 }
 
 /* Weights of weights: in (0, 1] from the first pass on, none of them subnormal. */
