@@ -76,12 +76,12 @@ typedef struct tolerance {
 } tolerance;
 
 /*
- * By type. With values of the size of 1, an output is a weighted mean, so its error is that of the last rounding (half
- * a unit: 6e-8 f32, 5e-4 f16, 4e-3 bf16, 1e-16 f64, all relative) and of the weights: sums of thousands of f32
- * products, and scores whose absolute error the exponential makes relative. For f32 that is some 1e-5 with scores of
- * the size of 100; for f16 and bf16 the accumulation in f32 adds nothing that shows, and the limits are 4 to 8
- * roundings, as kernels may round weights to the storage type before they multiply them with v; f64 is f32 with the
- * accumulation's 29 more bits.
+ * By type, for values of the size of 1. An output is a weighted mean, so its relative error is that of its last
+ * rounding (half a unit: 6e-8 f32, 5e-4 f16, 4e-3 bf16, 1e-16 f64) and that of the weights. A weight's relative error
+ * is its score's absolute one: a score of 100 that is known to 24 bits makes some 1e-5, and the limits of f32 leave
+ * room for several times that. f16 and bf16 are accumulated in f32, so the limits are four or more roundings to the
+ * type: of the result, and of weights that a kernel may round before it multiplies them with v. f64 has 29 bits more
+ * than f32 to lose.
  */
 static tolerance tolerance_of(attn_type type) {
     switch (type) {

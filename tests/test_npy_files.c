@@ -19,10 +19,10 @@ static unsigned char *make_file(int version, const char *header, size_t data_siz
     const size_t length = strlen(header), start = version == 1 ? 10 : 12;
     unsigned char *file = calloc(start + length + data_size + 1, 1);
     assert_non_null(file);
-    memcpy(file, "\x93NUMPY", 6);
+    for (size_t n = 0; n < 6; n++) file[n] = (unsigned char)"\x93NUMPY"[n];
     file[6] = (unsigned char)version;
     for (size_t n = 8; n < start; n++) file[n] = (unsigned char)(length >> (8 * (n - 8)));
-    memcpy(file + start, header, length);
+    for (size_t n = 0; n < length; n++) file[start + n] = (unsigned char)header[n];
     *size = start + length + data_size;
     return file;
 }
