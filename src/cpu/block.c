@@ -14,6 +14,13 @@
 
 #include <string.h>
 
+/* Converted rows are used in parts that stay in the first cache. */
+enum { PART_KEYS = 32 };
+
+static int end_of_part(const attn_tile *tile, int begin) {
+    return begin + PART_KEYS < tile->end ? begin + PART_KEYS : tile->end;
+}
+
 typedef struct attn_block {
     const attn_item *item;
     attn_tile *tile;
@@ -109,15 +116,27 @@ static void compute_scores(const attn_block *block) {
     }
 }
 
+static void dots_of_keys(const attn_block *block, const void *k, int begin, int end, attn_ahead ahead) {
+    const attn_item *item = block->item;
+    const void *q = attn_reals_at(item->kernels, item->scratch.q, block->first * item->cpu->dim_step);
+    item->kernels->dots(scores_at(block, block->first, begin), q, block->count, k, block->tile->k_stride, end - begin,
+                        item->cpu->dim_step, ahead);
+}
+
 static void compute_dots(const attn_block *block) {
     const attn_item *item = block->item;
-    const attn_kernels *kernels = item->kernels;
     const attn_tile *tile = block->tile;
-    const int64_t element = (int64_t)attn_type_size(kernels->type);
-    const char *k = (const char *)tile->k + tile->begin * tile->k_stride * element;
-    const void *q = attn_reals_at(kernels, item->scratch.q, block->first * item->cpu->dim_step);
-    kernels->dots(scores_at(block, block->first, tile->begin), q, block->count, k, tile->k_stride,
-                  tile->end - tile->begin, item->cpu->dim_step, tile->ahead_v);
+    if (tile->k) {
+        const int64_t element = (int64_t)attn_type_size(item->kernels->type);
+        const char *k = (const char *)tile->k + tile->begin * tile->k_stride * element;
+        dots_of_keys(block, k, tile->begin, tile->end, tile->ahead_v);
+        return;
+    }
+    for (int begin = tile->begin; begin < tile->end; begin += PART_KEYS) {
+        const int end = end_of_part(tile, begin);
+        attn_tile_convert_k(item, tile, begin, end, item->scratch.k);
+        dots_of_keys(block, item->scratch.k, begin, end, (attn_ahead){NULL, 0});
+    }
 }
 
 /* ---------------------------------------------------------------------------------------------- additions, exclusion
@@ -254,12 +273,11 @@ static void *output_at(const attn_block *block, int row, int panel) {
     return attn_reals_at(kernels, block->item->scratch.o, row * stride + (int64_t)panel * kernels->nr);
 }
 
-static attn_ahead ahead_of_panel(const attn_block *block, int panel) {
-    const attn_kernels *kernels = block->item->kernels;
-    const attn_ahead all = block->tile->ahead_k;
-    if (!all.data) return all;
-    return (attn_ahead){(const char *)all.data + panel * kernels->nr * (int64_t)attn_type_size(kernels->type),
-                        all.stride};
+/* `ahead` moved on to the columns of a value panel. */
+static attn_ahead ahead_of_panel(const attn_kernels *kernels, attn_ahead ahead, int panel) {
+    if (ahead.data)
+        ahead.data = (const char *)ahead.data + panel * kernels->nr * (int64_t)attn_type_size(kernels->type);
+    return ahead;
 }
 
 static void accumulate_block(const attn_block *block) {
@@ -269,7 +287,33 @@ static void accumulate_block(const attn_block *block) {
         kernels->accumulate(output_at(block, block->first, panel), item->cpu->o_stride,
                             scores_at(block, block->first, 0), values_at(block, panel, 0), block->tile->v_stride,
                             attn_reals_at(kernels, item->scratch.alpha, block->first), block->keys, block->count,
-                            ahead_of_panel(block, panel));
+                            ahead_of_panel(kernels, block->tile->ahead_k, panel));
+}
+
+/* Few rows that see the whole tile: the values are converted and used part by part. */
+static void accumulate_in_parts(const attn_block *block) {
+    const attn_item *item = block->item;
+    const attn_kernels *kernels = item->kernels;
+    const void *alpha = attn_reals_at(kernels, item->scratch.alpha, block->first);
+    attn_panel_keys keys[ATTN_ROW_PANELS];
+    for (int begin = block->tile->begin; begin < block->tile->end; begin += PART_KEYS, alpha = NULL) {
+        const int end = end_of_part(block->tile, begin);
+        attn_tile_convert_v(item, block->tile, begin, end, item->scratch.v);
+        for (int panel = 0; panel < block->panels; panel++) keys[panel] = (attn_panel_keys){0, end - begin};
+        for (int panel = 0; panel < value_panels(block); panel++)
+            kernels->accumulate(output_at(block, block->first, panel), item->cpu->o_stride,
+                                scores_at(block, block->first, begin),
+                                attn_reals_at(kernels, item->scratch.v, (int64_t)panel * kernels->nr),
+                                block->tile->v_stride, alpha, keys, block->count, (attn_ahead){NULL, 0});
+    }
+}
+
+static void convert_all_values(const attn_block *block) {
+    const attn_item *item = block->item;
+    attn_tile *tile = block->tile;
+    void *first = attn_reals_at(item->kernels, item->scratch.v, tile->begin * tile->v_stride);
+    attn_tile_convert_v(item, tile, tile->begin, tile->end, first);
+    tile->v = item->scratch.v;
 }
 
 /* The row's values of one panel, 0 where it may not see the key. */
@@ -310,7 +354,13 @@ static void accumulate_row_by_row(const attn_block *block) {
 static void accumulate(const attn_block *block) {
     const attn_problem *p = &block->item->plan->problem;
     const int pairwise = p->bias.type != ATTN_TYPE_DEFAULT || p->mask.type != ATTN_TYPE_DEFAULT;
-    if ((block->all_full && !pairwise) || tile_is_finite(block)) {
+    const int all_seen = block->all_full && !pairwise;
+    if (all_seen && !block->tile->v) {
+        accumulate_in_parts(block);
+        return;
+    }
+    if (!block->tile->v) convert_all_values(block);
+    if (all_seen || tile_is_finite(block)) {
         accumulate_block(block);
     } else {
         accumulate_row_by_row(block);

@@ -71,7 +71,7 @@ typedef struct attn_scratch {
     void *alpha;   /* [item_rows] */
     void *row_max; /* [ATTN_BLOCK_ROWS][lanes] */
     void *scores;
-    void *k, *v; /* a tile, packed or converted */
+    void *k, *v; /* a tile in panels, or rows of it converted */
     void *rows;  /* up to nr rows of k or v, or a tile's bias for one row, converted */
     void *clean; /* [ATTN_TILE_KEYS][nr], see block.c */
 } attn_scratch;
@@ -94,9 +94,10 @@ typedef struct attn_item {
 typedef struct attn_tile {
     int64_t key0;
     int begin, end;
-    const void *k;
-    int64_t k_stride; /* reals from key to key; 0: k panels */
-    const void *v;
+    /* Panels, or for few rows the caller's own rows, or NULL: the caller's rows are no reals, or not contiguous, and
+     * are to be converted when they are wanted. */
+    const void *k, *v;
+    int64_t k_stride; /* reals from key to key; not for k panels */
     int64_t v_stride; /* reals from key to key */
     int64_t v_panel;  /* reals from panel to panel */
     int finite;       /* all of v is: 1, 0, or -1: not looked at yet */
@@ -104,8 +105,12 @@ typedef struct attn_tile {
     attn_ahead ahead_v, ahead_k;
 } attn_tile;
 
-/* Keys of the tile at key0 that lie in span, brought into the shape that the item wants. */
+/* Keys of the tile at key0 that lie in span, packed into panels unless the item has few rows. */
 attn_tile attn_tile_load(const attn_item *item, int64_t key0, attn_span span);
+
+/* Keys begin .. end - 1 of the tile as rows of reals, k_stride (v_stride) apart, for few rows. */
+void attn_tile_convert_k(const attn_item *item, const attn_tile *tile, int begin, int end, void *to);
+void attn_tile_convert_v(const attn_item *item, const attn_tile *tile, int begin, int end, void *to);
 
 /* Element `index` of a buffer of reals. */
 void *attn_reals_at(const attn_kernels *kernels, void *base, int64_t index);

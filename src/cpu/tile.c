@@ -64,49 +64,50 @@ static void pack_values(const attn_item *item, const attn_head_rows *from, int b
     }
 }
 
-/* Rows of k for dots(): dim padded with zeros to dim_step. */
-static void convert_keys(const attn_item *item, const attn_head_rows *from, int begin, int end) {
+/* Rows begin .. end - 1 as contiguous reals, padded with zeros to step. */
+static void convert_rows(const attn_item *item, const attn_head_rows *from, int begin, int end, int64_t step,
+                         void *to) {
     const attn_kernels *kernels = item->kernels;
     for (int key = begin; key < end; key++) {
-        void *to = attn_reals_at(kernels, item->scratch.k, key * item->cpu->dim_step);
-        kernels->load_row(to, from->type, row_at(from, key), from->column, from->columns);
-        for (int64_t i = from->columns; i < item->cpu->dim_step; i++) attn_store(kernels->type, to, i, 0.0);
+        void *row = attn_reals_at(kernels, to, (key - begin) * step);
+        kernels->load_row(row, from->type, row_at(from, key), from->column, from->columns);
+        for (int64_t i = from->columns; i < step; i++) attn_store(kernels->type, row, i, 0.0);
     }
 }
 
-static void load_k(const attn_item *item, attn_tile *tile) {
+void attn_tile_convert_k(const attn_item *item, const attn_tile *tile, int begin, int end, void *to) {
     const attn_head_rows from = rows_of_k(item, tile->key0);
-    tile->k = item->scratch.k;
-    if (!item->few) {
-        pack_keys(item, &from, tile->begin, tile->end);
-    } else if (item->cpu->direct_k) {
-        tile->k = from.first;
-        tile->k_stride = from.row;
-    } else {
-        convert_keys(item, &from, tile->begin, tile->end);
-        tile->k_stride = item->cpu->dim_step;
-    }
+    convert_rows(item, &from, begin, end, item->cpu->dim_step, to);
 }
 
-static void load_v(const attn_item *item, attn_tile *tile) {
+void attn_tile_convert_v(const attn_item *item, const attn_tile *tile, int begin, int end, void *to) {
     const attn_head_rows from = rows_of_v(item, tile->key0);
-    const int nr = item->kernels->nr;
-    if (item->few && item->cpu->direct_v) {
-        tile->v = from.first;
-        tile->v_stride = from.row;
-        tile->v_panel = nr;
-        return;
-    }
-    pack_values(item, &from, tile->begin, tile->end);
+    convert_rows(item, &from, begin, end, item->cpu->o_stride, to);
+}
+
+static void load_panels(const attn_item *item, attn_tile *tile) {
+    const attn_head_rows k = rows_of_k(item, tile->key0), v = rows_of_v(item, tile->key0);
+    pack_keys(item, &k, tile->begin, tile->end);
+    pack_values(item, &v, tile->begin, tile->end);
+    tile->k = item->scratch.k;
     tile->v = item->scratch.v;
-    tile->v_stride = nr;
-    tile->v_panel = (int64_t)nr * ATTN_TILE_KEYS;
+    tile->v_stride = item->kernels->nr;
+    tile->v_panel = (int64_t)item->kernels->nr * ATTN_TILE_KEYS;
+}
+
+/* For few rows: where the caller has them, or NULL: to be converted part by part. */
+static void load_rows(const attn_item *item, attn_tile *tile) {
+    const attn_head_rows k = rows_of_k(item, tile->key0), v = rows_of_v(item, tile->key0);
+    tile->k = item->cpu->direct_k ? k.first : NULL;
+    tile->k_stride = item->cpu->direct_k ? k.row : item->cpu->dim_step;
+    tile->v = item->cpu->direct_v ? v.first : NULL;
+    tile->v_stride = item->cpu->direct_v ? v.row : item->cpu->o_stride;
+    tile->v_panel = item->kernels->nr;
 }
 
 /* What is read in place comes from memory, just when it is wanted. */
 static void look_ahead(const attn_item *item, attn_tile *tile, attn_span span) {
     const int64_t element = (int64_t)attn_type_size(item->kernels->type);
-    if (!item->few) return;
     if (item->cpu->direct_v)
         tile->ahead_v = (attn_ahead){(const char *)tile->v + tile->begin * tile->v_stride * element, tile->v_stride};
     if (item->cpu->direct_k && tile->key0 + ATTN_TILE_KEYS < span.end)
@@ -117,8 +118,11 @@ attn_tile attn_tile_load(const attn_item *item, int64_t key0, attn_span span) {
     attn_tile tile = {.key0 = key0, .finite = -1};
     tile.begin = span.begin > key0 ? (int)(span.begin - key0) : 0;
     tile.end = span.end < key0 + ATTN_TILE_KEYS ? (int)(span.end - key0) : ATTN_TILE_KEYS;
-    load_k(item, &tile);
-    load_v(item, &tile);
-    look_ahead(item, &tile, span);
+    if (item->few) {
+        load_rows(item, &tile);
+        look_ahead(item, &tile, span);
+    } else {
+        load_panels(item, &tile);
+    }
     return tile;
 }

@@ -72,14 +72,13 @@ static inline float v_sum_f32(__m512 a) {
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
-static inline __m256 folded_f32(__m512 a) {
-    return _mm256_add_ps(halves_f32(a, 0), halves_f32(a, 1));
-}
-
+/* Pairs, then fours within the 128-bit lanes; then the four lanes. */
 static inline void v_sums4_f32(float *dst, __m512 a, __m512 b, __m512 c, __m512 d) {
-    const __m256 s =
-        _mm256_hadd_ps(_mm256_hadd_ps(folded_f32(a), folded_f32(b)), _mm256_hadd_ps(folded_f32(c), folded_f32(d)));
-    _mm_storeu_ps(dst, _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1)));
+    const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+    const __m512 s = _mm512_add_ps(_mm512_shuffle_ps(ab, cd, 0x44), _mm512_shuffle_ps(ab, cd, 0xEE));
+    const __m256 h = _mm256_add_ps(halves_f32(s, 0), halves_f32(s, 1));
+    _mm_storeu_ps(dst, _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1)));
 }
 
 static inline __m512 v_ldexp_f32(__m512 p, __m512 shifted) {
