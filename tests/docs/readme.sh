@@ -166,7 +166,7 @@ check_names() { # <page>
 programs=0
 compiler=$1
 shift
-for page in README.md CONTRIBUTING.md CHANGELOG.md $(cd "$root" && ls docs/*.md); do
+for page in README.md CONTRIBUTING.md CHANGELOG.md $(cd "$root" && ls docs/*.md examples/*/README.md); do
     check_blocks "$page" "$compiler" -std=c11 -Wall -Wextra -Wconversion -Werror -I"$root/include" "$@"
     check_links "$page"
     check_paths "$page"
