@@ -81,7 +81,7 @@ int patches_create(const struct picture *picture, int side, double levels_per_pi
                    struct message *why) {
     patches->count = (int64_t)picture_pixels(picture);
     patches->dim = side * side * picture->channels + (levels_per_pixel > 0.0 ? 2 : 0);
-    patches->rows = malloc((size_t)patches->count * (size_t)patches->dim * sizeof(float));
+    patches->rows = calloc((size_t)patches->count, (size_t)patches->dim * sizeof(float));
     if (patches->rows == NULL) return refuse(why, "no memory for %lld patches", (long long)patches->count);
     fill_samples(picture, side, patches);
     if (levels_per_pixel > 0.0) fill_positions(picture, levels_per_pixel, patches);

@@ -41,7 +41,7 @@ static unsigned char level(int x, int y, int channel) {
 }
 
 static unsigned char *scene(int channels) {
-    unsigned char *samples = take((size_t)(SIDE * SIDE * channels));
+    unsigned char *samples = take((size_t)SIDE * SIDE * (size_t)channels);
     for (int i = 0; i < SIDE * SIDE * channels; i++) {
         samples[i] = level(i / channels % SIDE, i / channels / SIDE, i % channels);
     }
