@@ -105,18 +105,22 @@ static int sees_any_key(const attn_item *item, int row) {
     return 0;
 }
 
-static const attn_row_result no_keys = {1.0, -INFINITY, 1.0}; /* sums of 0 */
+/* No weights, and sums of 0: o = 0 and lse = m. */
+static attn_row_result result_without_keys(double m) {
+    return (attn_row_result){1.0, m, 1.0};
+}
 
 static attn_row_result result_without_sink(const attn_item *item, int row, double m, double l) {
     if (m != -INFINITY) return (attn_row_result){l, m, l};
     if (l != l || sees_any_key(item, row)) return (attn_row_result){NAN, NAN, NAN};
-    return no_keys;
+    return result_without_keys(-INFINITY);
 }
 
-/* The sink, a number, joins the largest score and the sum. */
+/* The sink, any number but -inf, joins the largest score and the sum. */
 static attn_row_result result_with_sink(double m, double l, double sink) {
+    if (m == -INFINITY && l == 0) return result_without_keys(sink);
     const double largest = sink > m ? sink : m;
-    const double own = m == -INFINITY && l == 0 ? 0.0 : exp(m - largest);
+    const double own = exp(m - largest);
     const double sum = l * own + exp(sink - largest);
     return (attn_row_result){sum / own, largest, sum};
 }
@@ -124,7 +128,7 @@ static attn_row_result result_with_sink(double m, double l, double sink) {
 static attn_row_result result_of_row(const attn_item *item, int row) {
     const attn_type type = item->kernels->type;
     const double m = attn_load(type, item->scratch.m, row), l = attn_load(type, item->scratch.l, row);
-    if (attn_item_query(item, row) >= item->sequence.q_len) return no_keys;
+    if (attn_item_query(item, row) >= item->sequence.q_len) return result_without_keys(-INFINITY);
     const double sink = item->plan->problem.with & ATTN_WITH_SINKS
                             ? (double)item->tensors->sinks[attn_item_head(item, row)]
                             : -INFINITY;

@@ -6,6 +6,7 @@
 #include "base/half.h"
 #include "cpu/kernels/kernels.h"
 
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
