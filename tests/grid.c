@@ -10,6 +10,7 @@
  * it held before. Over the plain problems it also compares the errors with those of a naive attention in the same type.
  */
 #include "support/compare.h"
+#include "support/effort.h"
 #include "support/engine.h"
 #include "support/naive.h"
 
@@ -22,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEFAULT_COUNT = 3000, THREAD_CHOICES = 3, MAX_CPUS = 8, MISSES_SHOWN = 20 };
+enum { THREAD_CHOICES = 3, MAX_CPUS = 8, MISSES_SHOWN = 20 };
 #define DEFAULT_SEED UINT64_C(20240607)
 
 /* One instruction set, opened with 1, 2 and 3 threads. */
@@ -260,7 +261,7 @@ static uint64_t number_from(const char *text, uint64_t otherwise) {
 
 static int read_options(test_grid *grid, int count, char **arguments) {
     grid->seed = number_from(getenv("ATTN_TEST_SEED"), DEFAULT_SEED);
-    grid->count = (int64_t)number_from(getenv("ATTN_TEST_GRID"), DEFAULT_COUNT);
+    grid->count = test_grid_count();
     for (int n = 1; n < count; n += 2) {
         const char *value = n + 1 < count ? arguments[n + 1] : NULL;
         if (value && strcmp(arguments[n], "--seed") == 0) {

@@ -5,6 +5,7 @@
  */
 #include "support/cmocka_all.h"
 #include "support/compare.h"
+#include "support/effort.h"
 #include "support/element.h"
 #include "support/engine.h"
 
@@ -44,7 +45,8 @@ static int small_recipe(uint64_t index, test_recipe *recipe) {
 /* The same numbers among garbage of another kind are the same bits. */
 static void check_garbage(attn_engine *engine) {
     int compared = 0;
-    for (uint64_t index = 0; index < 150; index++) {
+    uint64_t count = test_is_short() ? 30 : 150;
+    for (uint64_t index = 0; index < count; index++) {
         test_recipe recipe;
         if (!small_recipe(index, &recipe)) continue;
         recipe.garbage = TEST_GARBAGE_NAN;
@@ -63,7 +65,7 @@ static void check_garbage(attn_engine *engine) {
         test_output_free(&expected);
         test_case_free(source);
     }
-    assert_true(compared > 100);
+    assert_true(compared > (int)count / 2);
 }
 
 static void garbage_changes_no_bit(void **state) {
@@ -165,7 +167,8 @@ static test_case *reach_case(const test_recipe *recipe) {
 
 static void check_reach(attn_engine *engine) {
     int compared = 0;
-    for (uint64_t index = 0; index < 220; index++) {
+    uint64_t count = test_is_short() ? 40 : 220;
+    for (uint64_t index = 0; index < count; index++) {
         test_recipe recipe;
         if (!small_recipe(index, &recipe)) continue;
         test_prng prng = test_prng_make(index, 99);
@@ -185,7 +188,7 @@ static void check_reach(attn_engine *engine) {
         test_case_free(source);
         compared++;
     }
-    assert_true(compared > 60);
+    assert_true(compared > (int)count / 4);
 }
 
 static void nan_and_infinity_reach_the_rows_that_use_them(void **state) {
@@ -285,6 +288,7 @@ static void check_levels(attn_engine *engine) {
     static const int64_t keys[] = {1, 17, 100, 257, 1500};
     for (size_t n = 0; n < sizeof levels / sizeof *levels; n++) {
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            if (test_is_short() && (n + k) % 4 != 0) continue;
             check_level(engine, ATTN_F32, 5, keys[k], levels[n]);
             check_level(engine, ATTN_F16, 1, keys[k], levels[n]);
             check_level(engine, ATTN_BF16, 40, keys[k], levels[n]);

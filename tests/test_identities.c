@@ -5,6 +5,7 @@
  */
 #include "support/cmocka_all.h"
 #include "support/compare.h"
+#include "support/effort.h"
 #include "support/element.h"
 #include "support/engine.h"
 
@@ -37,7 +38,10 @@ static void for_all(identity *check) {
     for (uint32_t cpu = test_next_cpu(0); cpu; cpu = test_next_cpu(cpu)) {
         attn_engine *engine = test_engine_open(ATTN_ENGINE_CPU, cpu, 2);
         for (int type = 0; type < 4; type++) {
-            for (int shape = 0; shape < SHAPES; shape++) check(engine, all_types[type], shape);
+            for (int shape = 0; shape < SHAPES; shape++) {
+                if (test_is_short() && (type + shape) % 3 != 0) continue;
+                check(engine, all_types[type], shape);
+            }
         }
         attn_engine_close(engine);
     }

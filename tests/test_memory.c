@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "support/cmocka_all.h"
+#include "support/effort.h"
 #include "support/engine.h"
 #include "support/sanitizer.h"
 
@@ -177,7 +178,7 @@ static measurement measure(uint32_t cpu, int64_t window) {
 static void peak_memory_of_65536_tokens(void **state) {
     enum { WINDOW = 256, SECONDS = 45 };
     (void)state;
-    if (TEST_SANITIZED) skip(); /* its own memory would be measured */
+    if (TEST_SANITIZED || test_is_short()) skip(); /* memory of a sanitizer or an emulator would be measured */
     for (uint32_t cpu = test_next_cpu(0); cpu; cpu = test_next_cpu(cpu)) {
         measurement narrow = measure(cpu, WINDOW);
         double whole_seconds = narrow.seconds * TOKENS / (2 * WINDOW + 1);

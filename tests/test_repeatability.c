@@ -2,6 +2,7 @@
 /* The same bits: for any number of threads, every run, whatever other batch entries hold; and, where a problem asks for
  * it, whatever else shares the call. */
 #include "support/cmocka_all.h"
+#include "support/effort.h"
 #include "support/engine.h"
 
 #include <stdio.h>
@@ -39,7 +40,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state) {
     for (uint32_t cpu = test_next_cpu(0); cpu; cpu = test_next_cpu(cpu)) {
         attn_engine *engines[4];
         for (int n = 0; n < 4; n++) engines[n] = test_engine_open(ATTN_ENGINE_CPU, cpu, threads[n]);
-        for (uint64_t index = 0; index < 80; index++) {
+        for (uint64_t index = 0; index < (test_is_short() ? 24 : 80); index++) {
             test_recipe recipe = recipe_number(index);
             test_case *source = test_case_make(&recipe);
             test_output first = test_run_case(engines[0], source);
