@@ -945,6 +945,26 @@ static void softcap_of_the_ends_of_the_range(void **state) {
     pass_case_free(&c);
 }
 
+/* A cap below the normal numbers may count as the smallest of them, one beyond the range as none: neither its
+ * reciprocal nor a score of 0 makes a NaN of it. */
+static void softcap_beyond_the_range_of_the_type(void **state) {
+    const subject *s = *state;
+    const double softcaps[] = {s->normal / 16, s->normal, s->normal * 3, s->largest / 3, s->largest, 1e39};
+    for (int i = 0; i < (int)(sizeof softcaps / sizeof softcaps[0]); i++) {
+        pass_case c = pass_case_make(s, 33, NORMAL);
+        put(&c.before, 0, 0.0);
+        put(&c.scores, 0, 0.0);
+        s->kernels->softcap(c.scores.data, c.n, softcaps[i]);
+        expect_same(get(&c.scores, 0), 0.0, "softcap", i, 0);
+        for (int j = 0; j < c.n; j++) {
+            const double exact = softcap_of(get(&c.before, j), softcaps[i]);
+            const double tolerance = softcap_tolerance(s, exact, softcaps[i]) + s->normal;
+            expect_near(get(&c.scores, j), exact, tolerance, "softcap", i, j);
+        }
+        pass_case_free(&c);
+    }
+}
+
 /* A bias of -inf excludes, whatever the score: NaN and +inf too. */
 static void add_bias_adds_or_excludes(void **state) {
     const subject *s = *state;
@@ -1646,6 +1666,7 @@ static int test_table(const attn_kernel_set *set, attn_type type) {
         cmocka_unit_test_prestate(softcap_is_a_scaled_tanh, &s),
         cmocka_unit_test_prestate(softcap_is_accurate_at_every_size, &s),
         cmocka_unit_test_prestate(softcap_of_the_ends_of_the_range, &s),
+        cmocka_unit_test_prestate(softcap_beyond_the_range_of_the_type, &s),
         cmocka_unit_test_prestate(add_bias_adds_or_excludes, &s),
         cmocka_unit_test_prestate(add_alibi_lowers_by_distance, &s),
         cmocka_unit_test_prestate(apply_mask_excludes_zero_bytes, &s),
