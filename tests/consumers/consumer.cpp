@@ -9,10 +9,14 @@
 namespace {
 
 struct engine_closer {
-    void operator()(attn_engine *engine) const { attn_engine_close(engine); }
+    void operator()(attn_engine *engine) const {
+        attn_engine_close(engine);
+    }
 };
 struct plan_destroyer {
-    void operator()(attn_plan *plan) const { attn_plan_destroy(plan); }
+    void operator()(attn_plan *plan) const {
+        attn_plan_destroy(plan);
+    }
 };
 
 bool near(float got, double wanted) {
@@ -23,8 +27,7 @@ bool planned(attn_reason *reason) {
     attn_engine_options options = ATTN_ENGINE_OPTIONS_INIT;
     options.threads = 2;
     attn_engine *opened = nullptr;
-    if (attn_engine_open(&options, &opened, reason) != ATTN_OK)
-        return false;
+    if (attn_engine_open(&options, &opened, reason) != ATTN_OK) return false;
     std::unique_ptr<attn_engine, engine_closer> engine(opened);
 
     attn_problem problem = ATTN_PROBLEM_INIT;
@@ -34,8 +37,7 @@ bool planned(attn_reason *reason) {
     problem.dim = 1;
     problem.with = ATTN_WITH_LSE;
     attn_plan *made = nullptr;
-    if (attn_plan_create(engine.get(), &problem, 0, &made, reason) != ATTN_OK)
-        return false;
+    if (attn_plan_create(engine.get(), &problem, 0, &made, reason) != ATTN_OK) return false;
     std::unique_ptr<attn_plan, plan_destroyer> plan(made);
 
     const float q = 1, k[2] = {0, std::log(3.0f)}, v[2] = {0, 4};
