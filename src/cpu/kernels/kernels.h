@@ -77,8 +77,9 @@ typedef struct attn_kernels {
     void (*dots)(void *scores, const void *q, int rows, const void *k, int64_t k_stride, int keys, int64_t dim,
                  attn_ahead ahead);
 
-    /* The passes over one row of scores, in this order: s = softcap * tanh(s / softcap); s += bias, or excluded where
-     * bias is -inf; s -= slope * |distance + j|; excluded where not mask[j * stride]. Excluded is -inf. */
+    /* The passes over one row of scores (softcap also over what follows, up to whole vectors), in this order: s =
+     * softcap * tanh(s / softcap); s += bias, or excluded where bias is -inf; s -= slope * |distance + j|; excluded
+     * where not mask[j * stride]. Excluded is -inf. */
     void (*softcap)(void *scores, int n, double softcap);
     void (*add_bias)(void *scores, const void *bias, int n);
     void (*add_alibi)(void *scores, int n, double slope, double distance);
@@ -88,8 +89,8 @@ typedef struct attn_kernels {
     /*
      * Online softmax of `rows` rows over n scores each, n a multiple of nr (or of lanes after dots()): raises m to the
      * largest score, turns the scores into exp(s - m), updates l = l * alpha + sum, with alpha = exp(m before - m). A
-     * row that has seen no key keeps m = -inf, gets zeros and alpha = 1. row_max as scores() left it, or NULL: looked
-     * for here.
+     * row that has seen no key keeps m = -inf, and gets weights and alpha of 0. row_max as scores() left it, or NULL:
+     * looked for here.
      */
     void (*softmax)(void *scores, int rows, int n, const void *row_max, void *m, void *l, void *alpha);
 

@@ -1,18 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Portable C: vectors are small structs whose loops any compiler unrolls, and most turn into vector instructions of the
- * baseline. It is what runs on a processor without kernels of its own, and the twin that the others are tested against.
+ * Portable C: what runs on a processor without kernels of its own, and the twin that the others are tested against.
+ *
+ * Vectors are GCC's (and clang's) generic ones, which any processor's baseline has instructions for, or small structs
+ * where a compiler has none. Both compute the same bits.
  */
 #include "cpu/kernels/common.h"
 
-#define FOR_LANES(lanes, expression)                                                                                   \
-    for (int i = 0; i < (lanes); i++) c.x[i] = (expression)
-
-/* Operations that read the same for both types. */
-#define VECTOR_OPERATIONS(real, name, lanes)                                                                           \
+#if defined(__GNUC__)
+#define DEFINE_VECTOR(real, integer, name, lanes)                                                                      \
+    typedef real vec_##name __attribute__((vector_size((lanes) * sizeof(real))));                                      \
+    typedef integer mask_##name __attribute__((vector_size((lanes) * sizeof(real))));                                  \
+    static inline vec_##name choose_##name(mask_##name mask, vec_##name x, vec_##name y) {                             \
+        return (vec_##name)((mask & (mask_##name)x) | (~mask & (mask_##name)y));                                       \
+    }                                                                                                                  \
+    static inline vec_##name v_max_##name(vec_##name a, vec_##name b) {                                                \
+        return choose_##name(a > b, a, b);                                                                             \
+    }                                                                                                                  \
+    static inline vec_##name v_below_##name(vec_##name a, vec_##name b, vec_##name x, vec_##name y) {                  \
+        return choose_##name(a < b, x, y);                                                                             \
+    }
+#define LANE(a, i)                    (a)[i]
+#define EACH_LANE(lanes, c, a, op, b) ((c) = (a)op(b))
+#else
+#define DEFINE_VECTOR(real, integer, name, lanes)                                                                      \
     typedef struct vec_##name {                                                                                        \
         real x[lanes];                                                                                                 \
     } vec_##name;                                                                                                      \
+    static inline vec_##name v_max_##name(vec_##name a, vec_##name b) {                                                \
+        for (int i = 0; i < (lanes); i++) a.x[i] = a.x[i] > b.x[i] ? a.x[i] : b.x[i];                                  \
+        return a;                                                                                                      \
+    }                                                                                                                  \
+    static inline vec_##name v_below_##name(vec_##name a, vec_##name b, vec_##name x, vec_##name y) {                  \
+        for (int i = 0; i < (lanes); i++) a.x[i] = a.x[i] < b.x[i] ? x.x[i] : y.x[i];                                  \
+        return a;                                                                                                      \
+    }
+#define LANE(a, i) (a).x[i]
+#define EACH_LANE(lanes, c, a, op, b)                                                                                  \
+    for (int i = 0; i < (lanes); i++) (c).x[i] = (a).x[i] op(b).x[i]
+#endif
+
+/* Operations that read the same for both types. */
+#define VECTOR_OPERATIONS(real, integer, name, lanes)                                                                  \
+    DEFINE_VECTOR(real, integer, name, lanes)                                                                          \
     static inline vec_##name v_load_##name(const real *p) {                                                            \
         vec_##name c;                                                                                                  \
         memcpy(&c, p, sizeof(c));                                                                                      \
@@ -23,41 +53,27 @@
     }                                                                                                                  \
     static inline vec_##name v_set1_##name(real a) {                                                                   \
         vec_##name c;                                                                                                  \
-        FOR_LANES(lanes, a);                                                                                           \
+        for (int i = 0; i < (lanes); i++) LANE(c, i) = a;                                                              \
         return c;                                                                                                      \
     }                                                                                                                  \
     static inline vec_##name v_add_##name(vec_##name a, vec_##name b) {                                                \
-        vec_##name c;                                                                                                  \
-        FOR_LANES(lanes, a.x[i] + b.x[i]);                                                                             \
-        return c;                                                                                                      \
+        EACH_LANE(lanes, a, a, +, b);                                                                                  \
+        return a;                                                                                                      \
     }                                                                                                                  \
     static inline vec_##name v_sub_##name(vec_##name a, vec_##name b) {                                                \
-        vec_##name c;                                                                                                  \
-        FOR_LANES(lanes, a.x[i] - b.x[i]);                                                                             \
-        return c;                                                                                                      \
+        EACH_LANE(lanes, a, a, -, b);                                                                                  \
+        return a;                                                                                                      \
     }                                                                                                                  \
     static inline vec_##name v_mul_##name(vec_##name a, vec_##name b) {                                                \
-        vec_##name c;                                                                                                  \
-        FOR_LANES(lanes, a.x[i] * b.x[i]);                                                                             \
-        return c;                                                                                                      \
-    }                                                                                                                  \
-    static inline vec_##name v_max_##name(vec_##name a, vec_##name b) {                                                \
-        vec_##name c;                                                                                                  \
-        FOR_LANES(lanes, a.x[i] > b.x[i] ? a.x[i] : b.x[i]);                                                           \
-        return c;                                                                                                      \
-    }                                                                                                                  \
-    static inline vec_##name v_below_##name(vec_##name a, vec_##name b, vec_##name x, vec_##name y) {                  \
-        vec_##name c;                                                                                                  \
-        FOR_LANES(lanes, a.x[i] < b.x[i] ? x.x[i] : y.x[i]);                                                           \
-        return c;                                                                                                      \
+        EACH_LANE(lanes, a, a, *, b);                                                                                  \
+        return a;                                                                                                      \
     }                                                                                                                  \
     static inline vec_##name v_fma_##name(vec_##name a, vec_##name b, vec_##name c) {                                  \
-        FOR_LANES(lanes, a.x[i] * b.x[i] + c.x[i]);                                                                    \
-        return c;                                                                                                      \
+        return v_add_##name(v_mul_##name(a, b), c);                                                                    \
     }                                                                                                                  \
     static inline real v_sum_##name(vec_##name a) {                                                                    \
         real sum = 0;                                                                                                  \
-        for (int i = 0; i < (lanes); i++) sum += a.x[i];                                                               \
+        for (int i = 0; i < (lanes); i++) sum += LANE(a, i);                                                           \
         return sum;                                                                                                    \
     }                                                                                                                  \
     static inline void v_sums4_##name(real *dst, vec_##name a, vec_##name b, vec_##name c, vec_##name d) {             \
@@ -67,34 +83,29 @@
         dst[3] = v_sum_##name(d);                                                                                      \
     }                                                                                                                  \
     static inline void v_transpose_##name(vec_##name *v) {                                                             \
+        real rows[lanes][lanes];                                                                                       \
         for (int i = 0; i < (lanes); i++)                                                                              \
-            for (int j = 0; j < i; j++) {                                                                              \
-                const real t = v[i].x[j];                                                                              \
-                v[i].x[j] = v[j].x[i];                                                                                 \
-                v[j].x[i] = t;                                                                                         \
-            }                                                                                                          \
+            for (int j = 0; j < (lanes); j++) rows[i][j] = LANE(v[j], i);                                              \
+        memcpy(v, rows, sizeof(rows));                                                                                 \
     }
 
 /* -------------------------------------------------------------------------------------------------------------- f32 */
 
-VECTOR_OPERATIONS(float, f32, 4)
+VECTOR_OPERATIONS(float, int32_t, f32, 4)
 
 static inline vec_f32 v_div_f32(vec_f32 a, vec_f32 b) {
-    vec_f32 c;
-    FOR_LANES(4, a.x[i] / b.x[i]);
-    return c;
+    EACH_LANE(4, a, a, /, b);
+    return a;
 }
 
 static inline vec_f32 v_abs_f32(vec_f32 a) {
-    vec_f32 c;
-    FOR_LANES(4, fabsf(a.x[i]));
-    return c;
+    for (int i = 0; i < 4; i++) LANE(a, i) = fabsf(LANE(a, i));
+    return a;
 }
 
 static inline vec_f32 v_copysign_f32(vec_f32 a, vec_f32 sign) {
-    vec_f32 c;
-    FOR_LANES(4, copysignf(a.x[i], sign.x[i]));
-    return c;
+    for (int i = 0; i < 4; i++) LANE(a, i) = copysignf(LANE(a, i), LANE(sign, i));
+    return a;
 }
 
 static inline vec_f32 v_ldexp_f32(vec_f32 p, vec_f32 shifted) {
@@ -125,7 +136,7 @@ static void store_f16_f32(void *dst, const float *src, int64_t n) {
 
 /* -------------------------------------------------------------------------------------------------------------- f64 */
 
-VECTOR_OPERATIONS(double, f64, 2)
+VECTOR_OPERATIONS(double, int64_t, f64, 2)
 
 static inline vec_f64 v_ldexp_f64(vec_f64 p, vec_f64 shifted) {
     uint64_t bits[2];
