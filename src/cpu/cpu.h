@@ -6,10 +6,11 @@
  * are numbered row * group + head within the group, row after row, so that neighbours see nearly the same keys. An
  * *item* is a run of stacked rows of one (batch entry, key head) and the keys that one thread carries them through.
  *
- *     engine.c   open, plan, run: the backend's table            plan.c     sizes: tiles, items, splits, scratch memory
+ *     engine.c   open, run, close: the backend's table           plan.c     sizes: tiles, items, splits, scratch memory
  *     forward.c  deals items to threads; merges split keys       item.c     one item: begin, tile by tile, finish
  *     tile.c     brings keys and values of a tile into shape     block.c    one block of rows against one tile
  *     isa.c machine.c pool.c   the machine                       measure.c  its peak and bandwidth
+ *     explain.c  a plan in words
  */
 #ifndef ATTN_CPU_CPU_H
 #define ATTN_CPU_CPU_H
@@ -58,6 +59,14 @@ typedef struct attn_cpu_plan {
 } attn_cpu_plan;
 
 attn_status attn_cpu_plan_make(attn_plan *plan, attn_reason *reason);
+
+/* Stacked rows of one group, and groups, of a run with full lengths. */
+int64_t attn_cpu_rows_of_group(const attn_problem *completed);
+int64_t attn_cpu_groups(const attn_problem *completed);
+
+/* --------------------------------------------------------------------------------------------------------- explain.c
+ */
+
 size_t attn_cpu_plan_explain(const attn_plan *plan, char *text, size_t size);
 
 /* ------------------------------------------------------------------------------------------- tile.c, item.c and

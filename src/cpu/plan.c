@@ -32,12 +32,11 @@ static int64_t round_up(int64_t a, int64_t unit) {
     return divide_up(a, unit) * unit;
 }
 
-/* Stacked rows of one group, and groups, of a run with full lengths. */
-static int64_t rows_of_group(const attn_problem *p) {
+int64_t attn_cpu_rows_of_group(const attn_problem *p) {
     return p->heads_kv ? p->heads_q / p->heads_kv * p->seq_q : 0;
 }
 
-static int64_t groups(const attn_problem *p) {
+int64_t attn_cpu_groups(const attn_problem *p) {
     return p->batch * p->heads_kv;
 }
 
@@ -49,9 +48,9 @@ static int64_t choose_item_rows(const attn_plan *plan, const attn_cpu_plan *cpu)
     const attn_problem *p = &plan->problem;
     const int64_t row_bytes = (p->dim + cpu->o_stride) * (int64_t)attn_type_size(cpu->kernels->type);
     const int64_t most = larger(round_up(ITEM_BYTES / row_bytes, cpu->kernels->mr), cpu->kernels->mr);
-    const int64_t rows = larger(rows_of_group(p), 1);
+    const int64_t rows = larger(attn_cpu_rows_of_group(p), 1);
     const int64_t threads = plan->engine->info.threads;
-    const double share = (double)rows * (double)groups(p) / (double)(threads * ITEMS_PER_THREAD);
+    const double share = (double)rows * (double)attn_cpu_groups(p) / (double)(threads * ITEMS_PER_THREAD);
     const int64_t fair = share < (double)most ? (int64_t)share : most;
     const int64_t wanted = smaller(larger(fair, ITEM_ROWS_LEAST), most);
     return round_up(divide_up(rows, divide_up(rows, wanted)), cpu->kernels->mr);
@@ -59,14 +58,14 @@ static int64_t choose_item_rows(const attn_plan *plan, const attn_cpu_plan *cpu)
 
 static int choose_splits(const attn_problem *p) {
     const int64_t by_keys = divide_up(p->seq_kv, SPLIT_KEYS_LEAST);
-    const int64_t by_groups = SPLITS_IN_ALL / larger(groups(p), 1);
+    const int64_t by_groups = SPLITS_IN_ALL / larger(attn_cpu_groups(p), 1);
     return (int)larger(smaller(by_keys, by_groups), 1);
 }
 
 /* With a packed q any sequence may turn out to have few rows. */
 static int64_t choose_few_rows(const attn_problem *p) {
     const int64_t group = p->heads_kv ? p->heads_q / p->heads_kv : 1;
-    const int64_t shortest = p->with & ATTN_WITH_CU_SEQLENS_Q ? group : rows_of_group(p);
+    const int64_t shortest = p->with & ATTN_WITH_CU_SEQLENS_Q ? group : attn_cpu_rows_of_group(p);
     if (p->with & ATTN_WITH_BATCH_INVARIANCE) return 0;
     return shortest <= FEW_ROWS ? FEW_ROWS : 0;
 }
@@ -105,7 +104,7 @@ static void lay_out_scratch(const attn_problem *p, attn_cpu_plan *cpu) {
 
 static attn_status size_workspace(attn_plan *plan, attn_cpu_plan *cpu, attn_reason *reason) {
     const size_t real = attn_type_size(cpu->kernels->type);
-    const int64_t slots = cpu->max_splits > 1 ? groups(&plan->problem) * cpu->max_splits : 0;
+    const int64_t slots = cpu->max_splits > 1 ? attn_cpu_groups(&plan->problem) * cpu->max_splits : 0;
     cpu->partial_bytes = attn_align_size((size_t)(cpu->few_rows * (cpu->o_stride + 2)) * real);
     size_t partials, scratch;
     if (!attn_mul_size((size_t)cpu->workers, cpu->scratch.size, &scratch) ||
@@ -117,9 +116,9 @@ static attn_status size_workspace(attn_plan *plan, attn_cpu_plan *cpu, attn_reas
 }
 
 static int choose_workers(const attn_plan *plan, const attn_cpu_plan *cpu) {
-    const int64_t blocks = divide_up(larger(rows_of_group(&plan->problem), 1), cpu->item_rows);
+    const int64_t blocks = divide_up(larger(attn_cpu_rows_of_group(&plan->problem), 1), cpu->item_rows);
     const int64_t parts = larger(blocks, cpu->few_rows ? cpu->max_splits : 1);
-    const double items = (double)parts * (double)groups(&plan->problem);
+    const double items = (double)parts * (double)attn_cpu_groups(&plan->problem);
     const int threads = plan->engine->info.threads;
     return items >= (double)threads ? threads : (int)larger((int64_t)items, 1);
 }
@@ -155,58 +154,4 @@ attn_status attn_cpu_plan_make(attn_plan *plan, attn_reason *reason) {
     name_kernel(plan, cpu, engine->kernels->name);
     plan->kernel = cpu->kernel;
     return size_workspace(plan, cpu, reason);
-}
-
-/* ---------------------------------------------------------------------------------------------------------- in words
- */
-
-typedef struct attn_text {
-    char *text;
-    size_t size, length; /* length: of the whole text, also the part that did not fit */
-} attn_text;
-
-static void append(attn_text *to, const char *format, ...) ATTN_PRINTF_LIKE(2, 3);
-
-#include <stdarg.h>
-
-static void append(attn_text *to, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    const size_t left = to->size > to->length ? to->size - to->length : 0;
-    const int length = vsnprintf(left ? to->text + to->length : NULL, left, format, arguments);
-    va_end(arguments);
-    if (length > 0) to->length += (size_t)length;
-}
-
-static void explain_ways(const attn_plan *plan, attn_text *to) {
-    const attn_cpu_plan *cpu = plan->state;
-    const char *packed = plan->problem.with & ATTN_WITH_CU_SEQLENS_Q ? " (sequences that are longer)" : "";
-    if (cpu->few_rows)
-        append(
-            to,
-            "few rows: up to %lld rows of a group share one pass over k and v, %s; keys are cut into at most %d parts "
-            "and merged\n",
-            (long long)cpu->few_rows, cpu->direct_k && cpu->direct_v ? "read where they lie" : "converted tile by tile",
-            cpu->max_splits);
-    if (!cpu->few_rows || *packed)
-        append(
-            to,
-            "many rows%s: items of %lld rows pack each tile of k and v once; blocks of %d rows in panels of %d x %d\n",
-            packed, (long long)cpu->item_rows, ATTN_BLOCK_ROWS, cpu->kernels->mr, cpu->kernels->nr);
-}
-
-size_t attn_cpu_plan_explain(const attn_plan *plan, char *text, size_t size) {
-    const attn_cpu_plan *cpu = plan->state;
-    const attn_problem *p = &plan->problem;
-    attn_text to = {text, size, 0};
-    if (size) text[0] = '\0';
-    append(&to, "kernel: %s, tiles of %s\n", cpu->kernel, attn_type_name(cpu->kernels->type));
-    append(&to, "rows: %d query head%s of a group are stacked, %lld rows of each of %lld groups\n", cpu->group,
-           cpu->group == 1 ? "" : "s", (long long)rows_of_group(p), (long long)groups(p));
-    explain_ways(plan, &to);
-    append(&to, "keys: tiles of %d; tiles that no row may see are skipped%s\n", ATTN_TILE_KEYS,
-           p->with & ATTN_WITH_BATCH_INVARIANCE ? "; batch invariant" : "");
-    append(&to, "threads: %d of %d; workspace: %zu bytes, %zu a thread\n", cpu->workers, plan->engine->info.threads,
-           plan->workspace_bytes, cpu->scratch.size);
-    return to.length;
 }
