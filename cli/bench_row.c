@@ -9,7 +9,7 @@
 enum { REPEATS_LEAST = 3, REPEATS_MOST = 10000 };
 static const double seconds_wanted = 1.0;
 
-/* ---------------------------------------------------------------------------------------------------------- timing */
+/* ----------------------------------------------------------------------------------------------------------- timing */
 
 typedef struct stopwatch {
     double *seconds; /* of each counted run */
@@ -57,7 +57,7 @@ static void summarise(stopwatch *w, bench_row *row) {
     row->most = w->seconds[w->count - 1];
 }
 
-/* ----------------------------------------------------------------------------------------------------- measurement */
+/* ------------------------------------------------------------------------------------------------------ measurement */
 
 static void note_engine(const attn_engine *engine, bench_row *row) {
     attn_engine_info info = ATTN_ENGINE_INFO_INIT;
@@ -111,7 +111,7 @@ case_status bench_measure(attn_engine *engine, const case_file *c, const case_ou
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- report */
+/* ----------------------------------------------------------------------------------------------------------- report */
 
 /* Work a second in billions; 0 where no time passed. */
 static double billions(double work, double seconds) {

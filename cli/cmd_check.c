@@ -41,7 +41,7 @@ static void init(void *memory) {
     engine_choice_init(&args->engine);
 }
 
-/* -------------------------------------------------------------------------------------------------------- checks */
+/* ----------------------------------------------------------------------------------------------------------- checks */
 
 /* The engines that every case runs on, opened once. */
 typedef struct check_engines {

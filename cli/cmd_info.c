@@ -37,7 +37,7 @@ static void init(void *memory) {
     engine_choice_init(&args->engine);
 }
 
-/* --------------------------------------------------------------------------------------------------------- machine */
+/* ---------------------------------------------------------------------------------------------------------- machine */
 
 typedef struct machine {
     char system[128], architecture[64], processor[128];
@@ -235,7 +235,7 @@ static int print_json(const facts *f) {
     return json_print(document);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- run */
+/* -------------------------------------------------------------------------------------------------------------- run */
 
 static int show(const info_args *args, attn_engine *engine) {
     facts f = {.machine = look_at_machine(), .engine = engine_info(engine), .speed = ATTN_ENGINE_SPEED_INIT};

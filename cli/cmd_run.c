@@ -80,7 +80,7 @@ static void init(void *memory) {
     engine_choice_init(&args->engine);
 }
 
-/* --------------------------------------------------------------------------------------------------------- input */
+/* ------------------------------------------------------------------------------------------------------------ input */
 
 static int count_arrays(const run_args *args) {
     int count = 0;
@@ -119,7 +119,7 @@ static int read_input(const run_args *args, const char *path, case_file *c) {
     return read_arrays(args, c);
 }
 
-/* -------------------------------------------------------------------------------------------------------- output */
+/* ----------------------------------------------------------------------------------------------------------- output */
 
 static int ends_with(const char *text, const char *end) {
     size_t length = strlen(text), end_length = strlen(end);
@@ -213,7 +213,7 @@ static int print_summary(const attn_engine *engine, const case_file *c, const ca
     return EXIT_FINE;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- run */
+/* -------------------------------------------------------------------------------------------------------------- run */
 
 static attn_problem wanted_problem(const run_args *args, const case_file *c) {
     attn_problem problem = c->problem;

@@ -40,7 +40,7 @@ typedef struct option_part {
     size_t offset;             /* of the table's struct in the command's */
 } option_part;
 
-/* ------------------------------------------------------------------------------------------------------- readers */
+/* ---------------------------------------------------------------------------------------------------------- readers */
 
 option_reader read_text;    /* const char *: points into argv */
 option_reader read_integer; /* int64_t: any whole number */
@@ -49,7 +49,7 @@ option_reader read_uint64;  /* uint64_t */
 option_reader read_number;  /* double, finite */
 option_reader read_choice;  /* int: the position in the choices of `value` */
 
-/* ------------------------------------------------------------------------------------------------------- parsing */
+/* ---------------------------------------------------------------------------------------------------------- parsing */
 
 typedef struct options_result {
     int help;        /* --help was given; nothing after it was read */

@@ -5,7 +5,7 @@
 
 enum { SEQ_NOT_GIVEN = -1 };
 
-/* ------------------------------------------------------------------------------------------------------- presets */
+/* ---------------------------------------------------------------------------------------------------------- presets */
 
 const preset presets[] = {
     {"A", 16, 16, 1024, 1024, 64},   {"B", 8, 8, 2048, 2048, 128}, {"C", 8, 8, 4096, 4096, 64},
@@ -30,7 +30,7 @@ static const char *read_preset(const option *self, const char *text, void *field
     return self->value;
 }
 
-/* ------------------------------------------------------------------------------------------------------- readers */
+/* ---------------------------------------------------------------------------------------------------------- readers */
 
 static const char *read_type(const option *self, const char *text, void *field) {
     for (int type = ATTN_F32; type <= ATTN_I64; type++) {
@@ -76,7 +76,7 @@ static const char *read_view(const option *self, const char *text, void *field) 
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------- tables */
+/* ----------------------------------------------------------------------------------------------------------- tables */
 
 #define SHAPE(member) offsetof(make_case_options, member)
 
@@ -145,7 +145,7 @@ static const option tolerance_options[] = {
 };
 const option_table tolerance_table = {"Tolerance", tolerance_options};
 
-/* ------------------------------------------------------------------------------------------------------ problems */
+/* --------------------------------------------------------------------------------------------------------- problems */
 
 void problem_options_init(make_case_options *options) {
     make_case_options_init(options);

@@ -96,8 +96,7 @@ attn_status attn_sdpa(const attn_problem *problem, const attn_tensors *tensors, 
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------ tier 2: engine
- */
+/* --------------------------------------------------------------------------------------------------- tier 2: engine */
 
 static const attn_backend *backend_of(attn_engine_kind kind) {
     switch ((int)kind) {
@@ -171,8 +170,7 @@ attn_status attn_supports(const attn_engine *engine, const attn_problem *problem
     return status ? status : attn_succeed(reason);
 }
 
-/* -------------------------------------------------------------------------------------------------------- tier 2: plan
- */
+/* ----------------------------------------------------------------------------------------------------- tier 2: plan */
 
 /* Bytes that a run asks its caller for: the backend's, and what aligning any pointer may take. */
 static size_t caller_workspace(const attn_plan *plan) {
@@ -250,8 +248,7 @@ size_t attn_plan_explain(const attn_plan *plan, char *text, size_t size) {
     return plan->engine->backend->explain(plan, text, text ? size : 0);
 }
 
-/* --------------------------------------------------------------------------------------------------------- tier 2: run
- */
+/* ------------------------------------------------------------------------------------------------------ tier 2: run */
 
 static void *align_pointer(void *pointer) {
     size_t beyond = (size_t)((uintptr_t)pointer % ATTN_ALIGNMENT);
@@ -286,8 +283,7 @@ attn_status attn_run(const attn_plan *plan, const attn_tensors *tensors, attn_re
     return status ? status : attn_succeed(reason);
 }
 
-/* ------------------------------------------------------------------------------------------------ tier 4: experimental
- */
+/* --------------------------------------------------------------------------------------------- tier 4: experimental */
 
 attn_status attn_engine_measure(attn_engine *engine, attn_engine_speed *speed, attn_reason *reason) {
     if (!engine || !speed) return attn_fail(reason, ATTN_ERROR_ARGUMENT, "%s is NULL", engine ? "speed" : "engine");

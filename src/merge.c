@@ -25,8 +25,7 @@ typedef struct merge {
     float *lse;
 } merge;
 
-/* ------------------------------------------------------------------------------------------------------------ checks
- */
+/* ----------------------------------------------------------------------------------------------------------- checks */
 
 static int is_float(attn_type type) {
     return type == ATTN_F32 || type == ATTN_F16 || type == ATTN_BF16 || type == ATTN_F64;
@@ -95,8 +94,7 @@ static attn_status check_overlaps(const merge *m, attn_reason *reason) {
     return ATTN_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- work
- */
+/* ------------------------------------------------------------------------------------------------------------- work */
 
 static int has_keys(const merge *m, int part, int64_t row) {
     return m->lse_parts[part][row] != -INFINITY;

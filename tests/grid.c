@@ -46,8 +46,7 @@ typedef struct test_grid {
     double oracle_ratio, naive_ratio;
 } test_grid;
 
-/* ------------------------------------------------------------------------------------------------------------- reports
- */
+/* ---------------------------------------------------------------------------------------------------------- reports */
 
 /* For the handler of a crash, which may not print in the usual way. */
 static char crash_text[128];

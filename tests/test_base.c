@@ -17,8 +17,7 @@
 #include "base/reason.h"
 #include "tests/support/element.h"
 
-/* ------------------------------------------------------------------------------------------------------- 16-bit types
- */
+/* ----------------------------------------------------------------------------------------------------- 16-bit types */
 
 /* A 16-bit format by the numbers of its definition, and the library's conversions of it. */
 typedef struct format {
@@ -147,8 +146,7 @@ static void every_kind_of_nan_stays_nan(void **state) {
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------------- elements
- */
+/* --------------------------------------------------------------------------------------------------------- elements */
 
 static void elements_are_stored_and_loaded(void **state) {
     (void)state;
@@ -258,8 +256,7 @@ static void sizes_fit_or_are_refused(void **state) {
     assert_true(attn_align_size(SIZE_MAX) == 0);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ memory
- */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 /* Hooks that give addresses which are as badly aligned as they may be, and remember sizes. */
 typedef struct counting {
@@ -317,8 +314,7 @@ static void no_memory_is_null(void **state) {
     assert_true(c.given_back == 0);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ reasons
- */
+/* ---------------------------------------------------------------------------------------------------------- reasons */
 
 static void reasons_are_cut_and_emptied(void **state) {
     (void)state;
@@ -334,8 +330,7 @@ static void reasons_are_cut_and_emptied(void **state) {
     assert_int_equal(attn_succeed(NULL), ATTN_OK);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- Philox
- */
+/* ----------------------------------------------------------------------------------------------------------- Philox */
 
 /* The known answers that the authors publish with their Random123 library. */
 static void philox_gives_the_known_answers(void **state) {

@@ -18,8 +18,7 @@
 
 static const double MEBIBYTE = 1048576.0;
 
-/* ------------------------------------------------------------------------------------------------------------ promised
- */
+/* --------------------------------------------------------------------------------------------------------- promised */
 
 static size_t workspace_of(attn_engine *engine, const attn_problem *problem) {
     attn_plan *plan = NULL;

@@ -58,8 +58,7 @@ static void assert_strides(const int64_t *strides, int64_t batch, int64_t head, 
     assert_int_equal(strides[3], column);
 }
 
-/* --------------------------------------------------------------------------------------------------------- completion
- */
+/* ------------------------------------------------------------------------------------------------------- completion */
 
 static void defaults_are_filled_in(void **state) {
     (void)state;
@@ -345,8 +344,7 @@ static void what_is_no_problem_is_refused(void **state) {
     assert_string_equal(reason.text, "problem is NULL");
 }
 
-/* ----------------------------------------------------------------------------------------------------------- overlaps
- */
+/* --------------------------------------------------------------------------------------------------------- overlaps */
 
 enum { ARENA = 4096 };
 
@@ -430,8 +428,7 @@ static void slices_of_a_fused_buffer_are_disjoint(void **state) {
     assert_true(attn_overlaps(&slices[2], &slices[3]));
 }
 
-/* ------------------------------------------------------------------------------------------------------------ one run
- */
+/* ---------------------------------------------------------------------------------------------------------- one run */
 
 typedef struct run_tensors {
     float q[480], k[480], v[480], o[480], lse[60], bias[420], slopes[6], sinks[6];
@@ -658,8 +655,7 @@ static void packed_sequences_fit_their_mask(void **state) {
     accepted(&p, &t);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- sequences
- */
+/* -------------------------------------------------------------------------------------------------------- sequences */
 
 static void sequences_are_where_the_lengths_say(void **state) {
     (void)state;
@@ -692,8 +688,7 @@ static void sequences_are_where_the_lengths_say(void **state) {
     assert_int_equal(attn_sequence_of(&p, &t, 1).q_offset, -9);
 }
 
-/* --------------------------------------------------------------------------------------------------------- visibility
- */
+/* ------------------------------------------------------------------------------------------------------- visibility */
 
 /* a + b < c + d, without overflow: the numbers are added in two halves. */
 static int is_less(int64_t a, int64_t b, int64_t c, int64_t d) {

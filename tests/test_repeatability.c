@@ -17,8 +17,7 @@ static void assert_bits(const test_output *a, const test_output *b, const char *
     if (!test_output_same_bits(a, b)) fail_msg("other bits: %s, recipe %d", what, (int)index);
 }
 
-/* ---------------------------------------------------------------------------------------------------- threads and runs
- */
+/* ------------------------------------------------------------------------------------------------- threads and runs */
 
 /* Long decode, squares, and what the grid draws. */
 static test_recipe recipe_number(uint64_t index) {
@@ -114,8 +113,7 @@ static void a_plan_keeps_nothing_between_runs(void **state) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------- batch entries
- */
+/* ---------------------------------------------------------------------------------------------------- batch entries */
 
 static void batch_entries_are_independent(void **state) {
     (void)state;

@@ -390,8 +390,7 @@ static void no_keys_give_zero(void **state) {
     attn_engine_close(engine);
 }
 
-/* ------------------------------------------------------------------------------------------------------- one-call tier
- */
+/* ---------------------------------------------------------------------------------------------------- one-call tier */
 
 typedef attn_status one_call(int64_t batch, int64_t heads, int64_t seq, int64_t dim, int causal, const void *q,
                              const void *k, const void *v, void *o);

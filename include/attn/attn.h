@@ -4,30 +4,33 @@
  *
  *     o = softmax(scale * q k^T + bias, over the keys a row may see) v
  *
- * computed tile by tile with an online softmax (Milakov and Gimelshein, 2018; Dao et al., FlashAttention, 2022), so that
- * memory beside the tensors grows linearly with the sequence at most and the N x N matrix never exists.
+ * computed tile by tile with an online softmax (Milakov and Gimelshein, 2018; Dao et al., FlashAttention, 2022), so
+ * that memory beside the tensors grows linearly with the sequence at most and the N x N matrix never exists.
  *
  * The header has four tiers; use the first that does what you need.
  *
- *   1. One call          attn_sdpa_f32() and friends: contiguous [batch, head, row, column] tensors. attn_sdpa(): any problem.
- *   2. Engine and plan   open an engine once, plan a problem once, run it many times: attn_engine_open(), attn_plan_create(),
- *                        attn_run(). Running allocates nothing.
+ *   1. One call          attn_sdpa_f32() and friends: contiguous [batch, head, row, column] tensors;
+ *                        attn_sdpa(): any problem.
+ *   2. Engine and plan   open an engine once, plan a problem once, run it many times: attn_engine_open(),
+ *                        attn_plan_create(), attn_run(). Running allocates nothing.
  *   3. Bring your own    threads, allocator, workspace: fields of attn_engine_options and attn_tensors.
  *   4. Experimental      may change between minor versions.
  *
  * What is computed, in every detail, is docs/semantics.md; the field comments of attn_problem are its short form.
  *
  * Errors. Every function that can fail returns an attn_status, 0 for success. The last parameter of most is an optional
- * attn_reason, the caller's memory, that receives one line of text with the numbers at fault (and an empty line on success).
- * Nothing in this library prints, aborts, reads the environment or installs handlers. On any error no output is written.
+ * attn_reason, the caller's memory, that receives one line of text with the numbers at fault (and an empty line on
+ * success). Nothing in this library prints, aborts, reads the environment or installs handlers. On any error no output
+ * is written.
  *
- * Ownership. The library never keeps a pointer of yours beyond a call, except the hooks in attn_engine_options (until the
- * engine is closed). Closing and destroying accept NULL.
+ * Ownership. The library never keeps a pointer of yours beyond a call, except the hooks in attn_engine_options (until
+ * the engine is closed). Closing and destroying accept NULL.
  *
  * Threads. An engine and a plan may be used from several threads at once; an attn_reason belongs to one call at a time.
  * Results do not depend on the number of threads: same inputs, same plan, same bits.
  *
- * Structs. Every struct that you fill in has an INIT macro; start from it, so that fields added later get their defaults:
+ * Structs. Every struct that you fill in has an INIT macro; start from it, so that fields added later get their
+ * defaults:
  *
  *     attn_problem p = ATTN_PROBLEM_INIT;
  */
@@ -83,7 +86,7 @@ typedef struct attn_reason {
 /* The status in a few words, for any value. Never NULL; static storage. */
 ATTN_API const char *attn_status_string(attn_status status);
 
-/* Version of the library that runs, as major * 10000 + minor * 100 + patch; the macros above give that of the header. */
+/* Version of the library that runs, as major * 10000 + minor * 100 + patch; the macros above are the header's. */
 ATTN_API int attn_version(void);
 ATTN_API const char *attn_version_string(void);
 
@@ -109,8 +112,8 @@ ATTN_API const char *attn_type_name(attn_type type);
 
 /*
  * Scaled dot-product attention of contiguous tensors: q, k, v and o are [batch, heads, seq, dim], the scale is
- * 1 / sqrt(dim), and with causal nonzero a row sees the keys up to its own position. Runs on the CPU with as many threads
- * as the size is worth, and returns when o is written.
+ * 1 / sqrt(dim), and with causal nonzero a row sees the keys up to its own position. Runs on the CPU with as many
+ * threads as the size is worth, and returns when o is written.
  *
  * o may not overlap q, k or v. Any of batch, heads and seq may be 0: nothing to do is success. dim is 1 to 1024.
  * The f16 and bf16 forms take and give the 16-bit patterns, whatever type of yours holds them, and accumulate in f32.
@@ -130,7 +133,7 @@ struct attn_tensors;
 ATTN_API attn_status attn_sdpa(const struct attn_problem *problem, const struct attn_tensors *tensors,
                                attn_reason *reason);
 
-/* --------------------------------------------------------------------------------------- tier 2: engine: where it runs */
+/* ------------------------------------------------------------------------------------ tier 2: engine: where it runs */
 
 typedef enum attn_engine_kind {
     ATTN_ENGINE_CPU = 0,   /* this machine's processor */
@@ -139,19 +142,20 @@ typedef enum attn_engine_kind {
 
 /* Instruction sets of the CPU engine, as bits. An engine uses the best one that the mask allows and the machine has. */
 #define ATTN_CPU_PORTABLE 0x1u /* C, on any processor */
-#define ATTN_CPU_AVX2 0x2u     /* AVX2 with FMA and F16C */
-#define ATTN_CPU_AVX512 0x4u   /* AVX-512 F, BW, DQ and VL */
-#define ATTN_CPU_NEON 0x8u     /* AArch64 Advanced SIMD */
-#define ATTN_CPU_ANY 0xFFFFFFFFu
+#define ATTN_CPU_AVX2     0x2u /* AVX2 with FMA and F16C */
+#define ATTN_CPU_AVX512   0x4u /* AVX-512 F, BW, DQ and VL */
+#define ATTN_CPU_NEON     0x8u /* AArch64 Advanced SIMD */
+#define ATTN_CPU_ANY      0xFFFFFFFFu
 
-/* Bits of the instruction sets that this machine has, its operating system supports and this build holds kernels for. */
+/* Bits of the instruction sets that this machine and its operating system have and this build holds kernels for. */
 ATTN_API uint32_t attn_cpu_available(void);
 /* "portable", "avx2", ... for one of the bits; "?" for anything else. Static storage. */
 ATTN_API const char *attn_cpu_name(uint32_t cpu_bit);
 
 /*
- * Your own threads (tier 3). Has to call task(arg, i) once for each i of 0 .. count - 1, on any threads, in any order, one
- * after another or at the same time, and to return when all have returned. count is at most attn_engine_options.threads.
+ * Your own threads (tier 3). Has to call task(arg, i) once for each i of 0 .. count - 1, on any threads, in any order,
+ * one after another or at the same time, and to return when all have returned. count is at most
+ * attn_engine_options.threads.
  */
 typedef void (*attn_parallel_for)(void *user, int count, void (*task)(void *arg, int index), void *arg);
 
@@ -182,7 +186,8 @@ typedef struct attn_engine attn_engine;
  */
 ATTN_API attn_status attn_engine_open(const attn_engine_options *options, attn_engine **engine, attn_reason *reason);
 
-/* Ends the engine's threads and frees it. Its plans have to be destroyed before, its runs to have returned. NULL is fine. */
+/* Ends the engine's threads and frees it. Its plans have to be destroyed before, its runs to have returned. NULL is
+ * fine. */
 ATTN_API void attn_engine_close(attn_engine *engine);
 
 typedef struct attn_engine_info {
@@ -200,23 +205,24 @@ typedef struct attn_engine_info {
 /* Errors: ARGUMENT. */
 ATTN_API attn_status attn_engine_get_info(const attn_engine *engine, attn_engine_info *info, attn_reason *reason);
 
-/* ----------------------------------------------------------------------------------- tier 2: problem: what is computed */
+/* -------------------------------------------------------------------------------- tier 2: problem: what is computed */
 
-#define ATTN_UNBOUNDED INT64_C(-1)       /* of a window: no limit on that side. 0 is a limit: the row's own position only */
-#define ATTN_CAUSAL INT64_C(0)           /* of window_right: no key after the row's own position */
-#define ATTN_OFFSET_END INT64_MIN        /* of q_offset: the last row lines up with the last key */
+#define ATTN_UNBOUNDED     INT64_C(-1)               /* of a window: no limit on that side. 0 is a limit: itself only */
+#define ATTN_CAUSAL        INT64_C(0)                /* of window_right: no key after the row's own position */
+#define ATTN_OFFSET_END    INT64_MIN                 /* of q_offset: the last row lines up with the last key */
 #define ATTN_SCALE_DEFAULT (-1.7976931348623157e308) /* of scale: 1 / sqrt(dim) */
 
 /* What a problem has beside q, k, v and o, as bits of attn_problem.with. Each names the pointer in attn_tensors. */
-#define ATTN_WITH_LSE 0x1u             /* lse is written */
-#define ATTN_WITH_ALIBI 0x2u           /* alibi_slopes, one a query head */
-#define ATTN_WITH_SINKS 0x4u           /* sinks, one a query head */
-#define ATTN_WITH_Q_LENS 0x8u          /* q_lens: rows in use of each batch entry */
-#define ATTN_WITH_KV_LENS 0x10u        /* kv_lens: keys in use of each batch entry */
-#define ATTN_WITH_CU_SEQLENS_Q 0x20u   /* cu_seqlens_q: q, o and lse are packed, see there */
-#define ATTN_WITH_CU_SEQLENS_KV 0x40u  /* cu_seqlens_kv: k and v are packed */
-#define ATTN_WITH_Q_OFFSETS 0x80u      /* q_offsets: one a batch entry, in place of q_offset */
-#define ATTN_WITH_BATCH_INVARIANCE 0x100u /* a row's bits depend neither on the batch nor on how many rows share the call */
+#define ATTN_WITH_LSE           0x1u  /* lse is written */
+#define ATTN_WITH_ALIBI         0x2u  /* alibi_slopes, one a query head */
+#define ATTN_WITH_SINKS         0x4u  /* sinks, one a query head */
+#define ATTN_WITH_Q_LENS        0x8u  /* q_lens: rows in use of each batch entry */
+#define ATTN_WITH_KV_LENS       0x10u /* kv_lens: keys in use of each batch entry */
+#define ATTN_WITH_CU_SEQLENS_Q  0x20u /* cu_seqlens_q: q, o and lse are packed, see there */
+#define ATTN_WITH_CU_SEQLENS_KV 0x40u /* cu_seqlens_kv: k and v are packed */
+#define ATTN_WITH_Q_OFFSETS     0x80u /* q_offsets: one a batch entry, in place of q_offset */
+/* A row's bits depend neither on what else is in the batch nor on how many rows share the call. */
+#define ATTN_WITH_BATCH_INVARIANCE 0x100u
 
 /* A broadcastable tensor over (batch, query head, row, key). type ATTN_TYPE_DEFAULT: there is none. */
 typedef struct attn_view {
@@ -255,8 +261,9 @@ typedef struct attn_problem {
     int64_t dim;      /* D of q and k, 1 .. 1024 */
     int64_t dim_v;    /* Dv of v and o, 1 .. 1024; 0, the default: dim */
 
-    /* In elements, for (batch, head, row, column); any value, 0 and negative included, for inputs. All zero, the default:
-     * contiguous [batch, head, row, column], or packed [row, head, column] (the batch stride is then not used). */
+    /* In elements, for (batch, head, row, column); any value, 0 and negative included, for inputs. All zero, the
+     * default: contiguous [batch, head, row, column], or packed [row, head, column] (the batch stride is then not
+     * used). */
     int64_t q_strides[4], k_strides[4], v_strides[4], o_strides[4];
     int64_t lse_strides[3]; /* (batch, head, row); all zero: contiguous [batch, head, row], or packed [head, row] */
 
@@ -275,7 +282,9 @@ typedef struct attn_problem {
 
 #define ATTN_VIEW_INIT                                                                                                 \
     {                                                                                                                  \
-        ATTN_TYPE_DEFAULT, {0, 0, 0, 0}, { 0, 0, 0, 0 }                                                                \
+        ATTN_TYPE_DEFAULT, {0, 0, 0, 0}, {                                                                             \
+            0, 0, 0, 0                                                                                                 \
+        }                                                                                                              \
     }
 
 #define ATTN_PROBLEM_INIT                                                                                              \
@@ -288,23 +297,23 @@ typedef struct attn_problem {
 /*
  * Checks a problem and writes its completed form, every default replaced by what it stands for, to *completed (may be
  * NULL, may be problem itself). A completed problem is valid input again and means the same.
- * Errors: ARGUMENT, SHAPE, OVERFLOW, OVERLAP (strides by which o or lse overlaps itself), UNSUPPORTED (a kv_type other than
- * type).
+ * Errors: ARGUMENT, SHAPE, OVERFLOW, OVERLAP (strides by which o or lse overlaps itself), UNSUPPORTED (a kv_type other
+ * than type).
  */
 ATTN_API attn_status attn_problem_complete(const attn_problem *problem, attn_problem *completed, attn_reason *reason);
 
 /* ATTN_OK if the engine can run the problem, or else why not: attn_problem_complete's errors, UNSUPPORTED. */
 ATTN_API attn_status attn_supports(const attn_engine *engine, const attn_problem *problem, attn_reason *reason);
 
-/* ------------------------------------------------------------------------------------------ tier 2: plan: how, and run */
+/* --------------------------------------------------------------------------------------- tier 2: plan: how, and run */
 
 typedef struct attn_plan attn_plan;
 
 /*
  * Chooses kernels, tiles and splits for the problem, and allocates the workspace that running needs unless
- * own_workspace is nonzero: then every attn_run brings one (attn_tensors.workspace). Lengths are run-time data: one plan
- * for the largest sizes serves every step of a decode loop. The engine has to outlive the plan.
- * *plan receives the handle, or NULL on any error. Errors: those of attn_supports, MEMORY.
+ * own_workspace is nonzero: then every attn_run brings one (attn_tensors.workspace). Lengths are run-time data: one
+ * plan for the largest sizes serves every step of a decode loop. The engine has to outlive the plan. *plan receives the
+ * handle, or NULL on any error. Errors: those of attn_supports, MEMORY.
  */
 ATTN_API attn_status attn_plan_create(attn_engine *engine, const attn_problem *problem, int own_workspace,
                                       attn_plan **plan, attn_reason *reason);
@@ -314,8 +323,8 @@ typedef struct attn_plan_info {
     size_t struct_size;     /* sizeof(attn_plan_info), set by the INIT macro */
     const char *kernel;     /* name of the kernel that will run; lives as long as the plan */
     size_t workspace_bytes; /* a promise: running uses no more beside the tensors */
-    double flops;           /* of one run with full lengths: 2 (D + Dv) for each pair of row and key inside the window */
-    double bytes;           /* of the tensors of one run with full lengths, each counted once */
+    double flops; /* of one run with full lengths: 2 (D + Dv) for each pair of row and key inside the window */
+    double bytes; /* of the tensors of one run with full lengths, each counted once */
 } attn_plan_info;
 
 #define ATTN_PLAN_INFO_INIT                                                                                            \
@@ -327,14 +336,14 @@ ATTN_API attn_status attn_plan_get_info(const attn_plan *plan, attn_plan_info *i
 ATTN_API size_t attn_plan_workspace(const attn_plan *plan);
 
 /*
- * The plan in words: several lines of text, terminated. As snprintf: at most size bytes are written, and the return value
- * is the length of the whole text without its terminator. text may be NULL if size is 0. NULL plan: 0.
+ * The plan in words: several lines of text, terminated. As snprintf: at most size bytes are written, and the return
+ * value is the length of the whole text without its terminator. text may be NULL if size is 0. NULL plan: 0.
  */
 ATTN_API size_t attn_plan_explain(const attn_plan *plan, char *text, size_t size);
 
 /*
- * The pointers of one run, each aligned to its element. Those that the problem does not name in `with`, bias or mask have
- * to be NULL. Only the outputs and the workspace may not overlap anything.
+ * The pointers of one run, each aligned to its element. Those that the problem does not name in `with`, bias or mask
+ * have to be NULL. Only the outputs and the workspace may not overlap anything.
  */
 typedef struct attn_tensors {
     size_t struct_size; /* sizeof(attn_tensors), set by the INIT macro */
@@ -363,16 +372,16 @@ typedef struct attn_tensors {
 
 /*
  * Runs a plan and returns when the outputs are written. Allocates nothing.
- * Errors: ARGUMENT (a pointer missing, too many or not aligned, no workspace where the plan has none), OVERLAP, LENGTHS,
- * MEMORY (workspace too small). Nothing is written then.
+ * Errors: ARGUMENT (a pointer missing, too many or not aligned, no workspace where the plan has none), OVERLAP,
+ * LENGTHS, MEMORY (workspace too small). Nothing is written then.
  */
 ATTN_API attn_status attn_run(const attn_plan *plan, const attn_tensors *tensors, attn_reason *reason);
 
 /*
  * Merges results over disjoint sets of keys into the result over all of them, from (o, lse) alone: weights
- * exp(lse_part - lse). o: [batch, heads, seq, dim_v] contiguous in every part, lse: [batch, heads, seq]. The result may be
- * written over one of the parts, or else may not overlap any. A row without keys in all parts gets o = 0, lse = -inf.
- * A sink belongs in exactly one part. lse may be NULL. Errors: ARGUMENT, SHAPE, OVERFLOW, OVERLAP.
+ * exp(lse_part - lse). o: [batch, heads, seq, dim_v] contiguous in every part, lse: [batch, heads, seq]. The result may
+ * be written over one of the parts, or else may not overlap any. A row without keys in all parts gets o = 0, lse =
+ * -inf. A sink belongs in exactly one part. lse may be NULL. Errors: ARGUMENT, SHAPE, OVERFLOW, OVERLAP.
  */
 typedef struct attn_merge_shape {
     size_t struct_size;  /* sizeof(attn_merge_shape), set by the INIT macro */
@@ -387,7 +396,7 @@ typedef struct attn_merge_shape {
 ATTN_API attn_status attn_merge(const attn_merge_shape *shape, int parts, const void *const *o_parts,
                                 const float *const *lse_parts, void *o, float *lse, attn_reason *reason);
 
-/* ------------------------------------------------------------------------------------------------ tier 4: experimental */
+/* --------------------------------------------------------------------------------------------- tier 4: experimental */
 
 /* What the machine can do at best, measured in a few hundred milliseconds with the engine's threads. */
 typedef struct attn_engine_speed {

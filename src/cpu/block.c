@@ -139,8 +139,7 @@ static void compute_dots(const attn_block *block) {
     }
 }
 
-/* ---------------------------------------------------------------------------------------------- additions, exclusion
- */
+/* --------------------------------------------------------------------------------------------- additions, exclusion */
 
 static const void *bias_of_row(const attn_item *item, int row, int64_t key, int n) {
     const attn_view *view = &item->plan->problem.bias;

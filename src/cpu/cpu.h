@@ -31,8 +31,7 @@ typedef struct attn_cpu {
 /* Calls task(arg, i) for each i of 0 .. count - 1 on the engine's or the caller's threads. */
 void attn_cpu_parallel(const attn_engine *engine, int count, void (*task)(void *arg, int index), void *arg);
 
-/* ------------------------------------------------------------------------------------------------------------- plan.c
- */
+/* ----------------------------------------------------------------------------------------------------------- plan.c */
 
 /* Where a thread's buffers begin, in bytes from the start of its scratch memory. */
 typedef struct attn_scratch_layout {
@@ -64,8 +63,7 @@ attn_status attn_cpu_plan_make(attn_plan *plan, attn_reason *reason);
 int64_t attn_cpu_rows_of_group(const attn_problem *completed);
 int64_t attn_cpu_groups(const attn_problem *completed);
 
-/* --------------------------------------------------------------------------------------------------------- explain.c
- */
+/* -------------------------------------------------------------------------------------------------------- explain.c */
 
 size_t attn_cpu_plan_explain(const attn_plan *plan, char *text, size_t size);
 
@@ -141,13 +139,11 @@ void attn_item_finish(attn_item *item);
 /* Keys that any row of the item may see. */
 attn_span attn_item_span(const attn_item *item);
 
-/* ---------------------------------------------------------------------------------------------------------- forward.c
- */
+/* -------------------------------------------------------------------------------------------------------- forward.c */
 
 void attn_cpu_forward(const attn_plan *plan, const attn_tensors *tensors, void *workspace);
 
-/* ---------------------------------------------------------------------------------------------------------- measure.c
- */
+/* -------------------------------------------------------------------------------------------------------- measure.c */
 
 attn_status attn_cpu_measure(attn_engine *engine, attn_engine_speed *speed, attn_reason *reason);
 

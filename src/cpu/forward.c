@@ -63,8 +63,7 @@ static attn_item item_of_group(const attn_job *job, int64_t group, int worker) {
     return item;
 }
 
-/* ---------------------------------------------------------------------------------------------------- splits of keys
- */
+/* --------------------------------------------------------------------------------------------------- splits of keys */
 
 /* One split's results: o [few_rows][o_stride], then m and l [few_rows]; reals. */
 static void *partial_of(const attn_job *job, int64_t group, int64_t split) {

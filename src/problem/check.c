@@ -7,8 +7,7 @@
 #include "base/reason.h"
 #include "problem/tensor.h"
 
-/* ---------------------------------------------------------------------------------------------------------- pointers
- */
+/* --------------------------------------------------------------------------------------------------------- pointers */
 
 static size_t alignment_of(attn_type type) {
     switch ((int)type) {
@@ -44,8 +43,7 @@ static attn_status check_pointer(const attn_problem *p, const attn_tensors *tens
     return ATTN_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- lengths
- */
+/* ---------------------------------------------------------------------------------------------------------- lengths */
 
 static attn_status check_cumulative(const attn_problem *p, const char *name, const void *cumulative, int64_t limit,
                                     attn_reason *reason) {
@@ -111,8 +109,7 @@ static attn_status check_lengths(const attn_problem *p, const attn_tensors *tens
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- overlaps
- */
+/* --------------------------------------------------------------------------------------------------------- overlaps */
 
 static attn_status check_overlap_of(const attn_problem *p, const attn_tensors *tensors, const char *name,
                                     const attn_extent *extent, int first, attn_reason *reason) {

@@ -24,8 +24,7 @@ attn_status attn_check_struct_size(const char *name, size_t given, size_t expect
                      "%s.struct_size is %zu, this library's is %zu; start from the INIT macro", name, given, expected);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- types
- */
+/* ------------------------------------------------------------------------------------------------------------ types */
 
 static int is_float(attn_type type) {
     return type == ATTN_F32 || type == ATTN_F16 || type == ATTN_BF16 || type == ATTN_F64;
@@ -60,8 +59,7 @@ static attn_status complete_types(attn_problem *p, attn_reason *reason) {
     return ATTN_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- sizes
- */
+/* ------------------------------------------------------------------------------------------------------------ sizes */
 
 static attn_status check_size(const char *name, int64_t size, attn_reason *reason) {
     if (size >= 0) return ATTN_OK;
@@ -89,8 +87,7 @@ static attn_status complete_sizes(attn_problem *p, attn_reason *reason) {
     return check_dim("dim_v", p->dim_v, reason);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- numbers
- */
+/* ---------------------------------------------------------------------------------------------------------- numbers */
 
 static attn_status complete_numbers(attn_problem *p, attn_reason *reason) {
     if (p->scale == ATTN_SCALE_DEFAULT) p->scale = 1.0 / sqrt((double)p->dim);
@@ -109,8 +106,7 @@ static attn_status complete_numbers(attn_problem *p, attn_reason *reason) {
     return ATTN_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------- elements and memory
- */
+/* ---------------------------------------------------------------------------------------------- elements and memory */
 
 /* A size of 0 counts as 1: what is refused does not depend on another size being 0, and no stride overflows. */
 static int count_elements(const int64_t shape[4], int64_t *count) {
@@ -165,8 +161,7 @@ static attn_status check_memory(const attn_problem *p, attn_reason *reason) {
     return ATTN_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- strides
- */
+/* ---------------------------------------------------------------------------------------------------------- strides */
 
 /* Strides that lay the dimensions out one in another, the last of `order` innermost. */
 static void lay_out(const int64_t shape[4], const int order[4], int64_t strides[4]) {
@@ -219,8 +214,7 @@ static attn_status check_output(const attn_problem *p, attn_tensor_id id, attn_r
                      FOUR_OF(tensor.shape), FOUR_OF(tensor.strides));
 }
 
-/* ------------------------------------------------------------------------------------------------------ bias and mask
- */
+/* ---------------------------------------------------------------------------------------------------- bias and mask */
 
 static attn_status check_view_size(const char *name, const char *dimension, int64_t size, int64_t least, int64_t most,
                                    attn_reason *reason) {
@@ -283,8 +277,7 @@ static attn_status complete_views(attn_problem *p, attn_reason *reason) {
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------- the whole
- */
+/* -------------------------------------------------------------------------------------------------------- the whole */
 
 static attn_status complete_layout(attn_problem *p, attn_reason *reason) {
     int packed_q = (p->with & ATTN_WITH_CU_SEQLENS_Q) != 0;

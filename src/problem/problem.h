@@ -13,7 +13,7 @@
 
 #include "attn/attn.h"
 
-/* ----------------------------------------------------------------------------------------------- checks (check.c) */
+/* ------------------------------------------------------------------------------------------------- checks (check.c) */
 
 /* Pointers, lengths and overlaps of one run. Reads the length tensors, nothing else. */
 attn_status attn_tensors_check(const attn_problem *completed, const attn_tensors *tensors, attn_reason *reason);
@@ -21,7 +21,7 @@ attn_status attn_tensors_check(const attn_problem *completed, const attn_tensors
 /* struct_size as the caller's header has it, or ATTN_ERROR_ARGUMENT with both sizes in the reason. */
 attn_status attn_check_struct_size(const char *name, size_t given, size_t expected, attn_reason *reason);
 
-/* --------------------------------------------------------------------------------------------- overlap (overlap.c) */
+/* ---------------------------------------------------------------------------------------------- overlap (overlap.c) */
 
 /* A strided set of elements in memory. Its bytes from first to last fit ptrdiff_t. */
 typedef struct attn_extent {

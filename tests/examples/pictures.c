@@ -30,7 +30,7 @@ static void *take(size_t size) {
     return block;
 }
 
-/* ------------------------------------------------------------------------------------------------------- making */
+/* ----------------------------------------------------------------------------------------------------------- making */
 
 /* Slopes, an edge, a disc and stripes: something for every part of a patch to tell apart. */
 static unsigned char level(int x, int y, int channel) {
@@ -162,7 +162,7 @@ static void make(const char *folder) {
     make_large(folder, "large.png", 2000, 600);
 }
 
-/* ------------------------------------------------------------------------------------------------------ reading */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 /* A row of three pictures of one size. */
 struct row {
@@ -199,7 +199,7 @@ static double psnr(const struct row *row, int picture) {
     return 10.0 * log10(255.0 * 255.0 * row->width * row->height * row->channels / squares);
 }
 
-/* ---------------------------------------------------------------------------------- non-local means, as defined */
+/* -------------------------------------------------------------------------------------- non-local means, as defined */
 
 struct weights {
     double sigma, h;

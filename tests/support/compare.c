@@ -20,8 +20,7 @@ attn_status test_run(attn_engine *engine, const attn_problem *problem, const att
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- growth
- */
+/* ----------------------------------------------------------------------------------------------------------- growth */
 
 static double norm_of(const test_tensor *tensor, int64_t b, int64_t h, int64_t row) {
     double sum = 0;
@@ -130,8 +129,7 @@ void test_expected_free(test_expected *expected) {
     memset(expected, 0, sizeof *expected);
 }
 
-/* --------------------------------------------------------------------------------------------------------- comparison
- */
+/* ------------------------------------------------------------------------------------------------------- comparison */
 
 static double ratio_of(double got, double exact, double limit) {
     if (got == exact) return 0.0;

@@ -26,8 +26,7 @@ static int64_t add_saturated(int64_t a, int64_t b) {
     return a + b;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ lengths
- */
+/* ---------------------------------------------------------------------------------------------------------- lengths */
 
 static int compare_i64(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -126,8 +125,7 @@ static void write_lengths(test_case *made) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ tensors
- */
+/* ---------------------------------------------------------------------------------------------------------- tensors */
 
 static void set_geometry(test_tensor *tensor, attn_type type, int packed, const int64_t shape[4],
                          const int64_t strides[4]) {
@@ -292,8 +290,7 @@ static void make_per_head(test_case *made) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------- whole cases
- */
+/* ------------------------------------------------------------------------------------------------------ whole cases */
 
 static test_case *make_unfilled(const test_recipe *recipe) {
     test_case *made = take(sizeof *made);
@@ -359,8 +356,7 @@ void test_case_free(test_case *source) {
     free(source);
 }
 
-/* --------------------------------------------------------------------------------------------------------- definitions
- */
+/* ------------------------------------------------------------------------------------------------------ definitions */
 
 /* The element of a view for a pair; 0 if the view has no column for the key. */
 static int view_at(const test_case *source, const attn_view *view, const test_tensor *tensor, const int64_t pair[4],

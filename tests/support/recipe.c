@@ -23,8 +23,7 @@ static const int64_t dims[] = {1,  2,  3,  4,  5,  7,  8,  15, 16, 17, 24,  31, 
 static const int64_t large_dims[] = {192, 224, 255, 256, 257, 320, 512, 576, 1024};
 static const int64_t groups[] = {1, 1, 1, 2, 3, 4, 5, 7, 8};
 
-/* ------------------------------------------------------------------------------------------------------------- shapes
- */
+/* ----------------------------------------------------------------------------------------------------------- shapes */
 
 static int64_t draw_edge(test_prng *prng) {
     return edge_sizes[test_prng_range(prng, test_prng_chance(prng, 50) ? COUNT(edge_sizes) / 2 : 0,
@@ -303,8 +302,7 @@ test_recipe test_recipe_plain(const attn_problem *problem, uint64_t seed) {
     return recipe;
 }
 
-/* -------------------------------------------------------------------------------------------------------- description
- */
+/* ------------------------------------------------------------------------------------------------------ description */
 
 typedef struct text_end {
     char *at;
