@@ -120,8 +120,7 @@ case_status case_add(case_file *c, const char *name, const case_tensor *tensor, 
  * (up to two) are taken as 1. Set the layout first. */
 case_status case_add_npy(case_file *c, const char *name, const char *path, case_error *error);
 
-/* Derives problem and inputs from tensors and options, and checks that they agree. May be called again after changes.
- */
+/* Derives problem and inputs from tensors and options, and checks that they agree. May be called again after changes. */
 case_status case_finish(case_file *c, case_error *error);
 
 const char *case_slot_name(case_slot slot);

@@ -37,8 +37,7 @@ static uint16_t narrow(format16 format, double value) {
     int unit = (exponent - 1 > format.least_exponent ? exponent - 1 : format.least_exponent) - format.fraction_bits;
     if (exponent - 1 > -format.least_exponent + 1) return (uint16_t)(sign | infinity);
     unsigned units = (unsigned)nearbyint(ldexp(fabs(value), -unit));
-    /* The implicit one of a normal number carries into the exponent field, and so does rounding up to a power of two.
-     */
+    /* The implicit one of a normal number carries into the exponent field, and so does rounding up to a power of two. */
     unsigned bits = ((unsigned)(unit + format.fraction_bits - format.least_exponent) << format.fraction_bits) + units;
     return (uint16_t)(sign | (bits < infinity ? bits : infinity));
 }

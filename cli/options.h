@@ -64,8 +64,7 @@ typedef struct options_result {
 int options_read(const char *command, const option_part *parts, void *target, int count, char **arguments,
                  options_result *result);
 
-/* Edits (insertions, deletions, replacements, swaps of neighbours) from one word to the other; 99 if they are too long.
- */
+/* Edits (insertions, deletions, replacements, swaps of neighbours) from one word to the other; 99 if they are too long. */
 int edit_distance(const char *a, const char *b);
 
 /* Whether a word is so close to another that a slip is likely. */

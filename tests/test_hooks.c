@@ -16,8 +16,7 @@
 /* --------------------------------------------------------------------------------------------------- every malloc
  * counted */
 
-/* Calls of malloc and its kin by anyone in this process, so that "running allocates nothing" is seen and not believed.
- */
+/* Calls of malloc and its kin by anyone in this process, so that "running allocates nothing" is seen and not believed. */
 #if defined(__GLIBC__) && !TEST_SANITIZED
 #define COUNTS_MALLOC 1
 static atomic_int malloc_calls;
@@ -359,8 +358,7 @@ static void *call_often(void *pointer) {
     return NULL;
 }
 
-/* Four threads with one engine and one plan: in turns through its workspace, at once with their own, and plans apart.
- */
+/* Four threads with one engine and one plan: in turns through its workspace, at once with their own, and plans apart. */
 static void an_engine_and_a_plan_serve_several_callers(void **state) {
     attn_engine *engine = test_engine_open(ATTN_ENGINE_CPU, ATTN_CPU_ANY, 3);
     (void)state;

@@ -396,8 +396,7 @@ static void put_around(const subject *s, buffer *values, int64_t at_index, doubl
     put(values, at_index + 3, neighbour(s, middle, (double)INFINITY));
 }
 
-/* Rounding is right if it is right there, for every number of the format. The last one's next is where infinity begins.
- */
+/* Rounding is right if it is right there, for every number of the format. The last one's next is where infinity begins. */
 static void check_every_midpoint(const subject *s, attn_type type, int infinity) {
     buffer format = buffer_make(type, infinity, ALIGNED), values = buffer_make(s->type, 4 * (int64_t)infinity, ALIGNED);
     for (int bits = 0; bits < infinity; bits++) {

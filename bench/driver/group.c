@@ -32,7 +32,7 @@ static void add_members(group *g, const contender_list *contenders) {
     for (int i = 0; i < contenders->count; i++) {
         if (contenders->items[i].kind == CONTENDER_FLOOR && g->task.threads > 1) continue;
         for (attn_type type = ATTN_F32; type <= ATTN_BF16; type++) {
-            if (contenders->items[i].types >> type & 1) {
+            if ((contenders->items[i].types & g->types) >> type & 1) {
                 g->members[g->member_count++] = (member){.who = &contenders->items[i], .type = type};
             }
         }

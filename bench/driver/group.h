@@ -12,13 +12,14 @@ typedef enum group_part { PART_SHAPES, PART_LENGTHS, PART_THREADS } group_part;
 typedef struct group {
     group_part part; /* of the report */
     task task;
+    unsigned types; /* bits, 1 << attn_type: those that are measured */
     int rounds;
     double peak_flops[ROUNDS_MOST], read_bytes[ROUNDS_MOST]; /* a second, what the machine can do in that round */
     member members[MEMBERS_MOST];
     int member_count;
 } group;
 
-/* Fills in the times of a group whose part and task are set. Returns 0, or -1 after a message. */
+/* Fills in the times of a group whose part, task and types are set. Returns 0, or -1 after a message. */
 int group_measure(group *g, const contender_list *contenders, const effort *e);
 void group_free(group *g);
 

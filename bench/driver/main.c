@@ -20,6 +20,7 @@ static void set_environment(void) {
 static int measure(results *r, group_part part, const shape *s, int threads, const effort *e) {
     group *g = results_add(r, part, s, threads);
     if (g == NULL) return -1;
+    g->types = part == PART_SHAPES ? ~0u : 1u << ATTN_F32;
     table_print_title(g);
     if (group_measure(g, &r->contenders, e) != 0) return -1;
     table_print_group(g);

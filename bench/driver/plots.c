@@ -21,7 +21,7 @@ typedef struct picture {
     choice groups;
     measure of;
     const char *unit;
-    double top; /* what the machine can do, in that unit; NAN where that makes no sense */
+    double top; /* what the machine can do, in that unit; 0 where that makes no sense */
 } picture;
 
 static double gflops(const group *g, const member *m) {
@@ -115,8 +115,8 @@ static void send_shapes(FILE *gnuplot, const results *r, const char *folder) {
 }
 
 static void send_scaling(FILE *gnuplot, const results *r, const char *folder) {
-    const picture time = {"time", {PART_LENGTHS, 0, -1}, seconds, "seconds", NAN};
-    const picture memory = {"memory", {PART_LENGTHS, 0, -1}, peak_mebibytes, "MiB", NAN};
+    const picture time = {"time", {PART_LENGTHS, 0, -1}, seconds, "seconds", 0};
+    const picture memory = {"memory", {PART_LENGTHS, 0, -1}, peak_mebibytes, "MiB", 0};
     const picture threads = {"threads", {PART_THREADS, 0, -1}, gflops, "GFLOP/s", 1e-9 * results_peak_flops(r, 1)};
     send_picture(gnuplot, &time, r, folder);
     send_picture(gnuplot, &memory, r, folder);

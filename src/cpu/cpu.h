@@ -122,8 +122,7 @@ void attn_tile_convert_v(const attn_item *item, const attn_tile *tile, int begin
 /* Element `index` of a buffer of reals. */
 void *attn_reals_at(const attn_kernels *kernels, void *base, int64_t index);
 
-/* Takes rows first .. first + count - 1 of the item, at most ATTN_BLOCK_ROWS and first a multiple of mr, past one tile.
- */
+/* Takes rows first .. first + count - 1 of the item, at most ATTN_BLOCK_ROWS and first a multiple of mr, past one tile. */
 void attn_block_pass(const attn_item *item, attn_tile *tile, int first, int count);
 
 /* Query row and query head of a row of the item. */

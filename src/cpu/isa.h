@@ -5,8 +5,7 @@
 
 #include "cpu/kernels/kernels.h"
 
-/* The best set of kernels among the bits of mask that this machine can run, or NULL. Asks the processor; keeps nothing.
- */
+/* The best set of kernels among the bits of mask that this machine can run, or NULL. Asks the processor; keeps nothing. */
 const attn_kernel_set *attn_cpu_choose(uint32_t mask);
 
 typedef struct attn_cpu_caches {

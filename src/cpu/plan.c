@@ -81,8 +81,7 @@ static size_t take(size_t *at, int64_t count, size_t element) {
     return begin;
 }
 
-/* Tiles are small: no product here comes near overflow, as dim and dim_v are at most 1024 and rows are limited above.
- */
+/* Tiles are small: no product here comes near overflow, as dim and dim_v are at most 1024 and rows are limited above. */
 static void lay_out_scratch(const attn_problem *p, attn_cpu_plan *cpu) {
     const attn_kernels *kernels = cpu->kernels;
     const size_t real = attn_type_size(kernels->type);

@@ -7,8 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Turns of looking for work before a thread goes to sleep: some tens of microseconds, about what waking it would cost.
- */
+/* Turns of looking for work before a thread goes to sleep: some tens of microseconds, about what waking it would cost. */
 enum { SPINS = 4000 };
 
 struct attn_pool {

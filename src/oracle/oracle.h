@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The definition of attention in float64, one row at a time: slow, plain, and what every other engine is held against.
- */
+/* The definition of attention in float64, one row at a time: slow, plain, and what every other engine is held against. */
 #ifndef ATTN_ORACLE_ORACLE_H
 #define ATTN_ORACLE_ORACLE_H
 

@@ -124,8 +124,7 @@ static attn_status check_overlap_of(const attn_problem *p, const attn_tensors *t
     return ATTN_OK;
 }
 
-/* An output against all tensors after it in the table, in which the outputs are the first; the workspace against all.
- */
+/* An output against all tensors after it in the table, in which the outputs are the first; the workspace against all. */
 static attn_status check_overlaps(const attn_problem *p, const attn_tensors *tensors, attn_reason *reason) {
     for (int id = 0; id < ATTN_OUTPUTS; id++) {
         const void *data = attn_tensor_data(tensors, (attn_tensor_id)id);

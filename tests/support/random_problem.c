@@ -257,8 +257,7 @@ static void fill_bias_row(test_case *made, int64_t b, int64_t h, int64_t i, int6
 
 typedef void (*fill_view_row)(test_case *, int64_t, int64_t, int64_t, int64_t, test_prng *);
 
-/* Writes what at least one batch entry has rows and keys for; a dimension that is broadcast is written once an entry.
- */
+/* Writes what at least one batch entry has rows and keys for; a dimension that is broadcast is written once an entry. */
 static void fill_view(test_case *made, const test_tensor *view, fill_view_row fill, test_prng *prng) {
     for (int64_t b = 0; b < made->problem.batch; b++) {
         const test_sequence *s = &made->sequences[b];

@@ -90,8 +90,7 @@ static double work_of(const attn_problem *problem) {
            (double)(problem->dim + problem->dim_v);
 }
 
-/* Makes one of the sizes smaller. Few rows stay as few, and many keys many, for as long as something else can give way.
- */
+/* Makes one of the sizes smaller. Few rows stay as few, and many keys many, for as long as something else can give way. */
 static void reduce(test_prng *prng, attn_problem *problem) {
     int64_t group = problem->heads_q / problem->heads_kv;
     switch (test_prng_range(prng, 0, 4)) {
