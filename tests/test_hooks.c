@@ -2,6 +2,7 @@
 /* Bring your own: threads, memory, several callers at once; and what happens when either runs out. */
 #include "support/cmocka_all.h"
 #include "support/compare.h"
+#include "support/effort.h"
 #include "support/engine.h"
 #include "support/sanitizer.h"
 
@@ -346,7 +347,7 @@ static void *call_often(void *pointer) {
         tensors.workspace = workspace.data;
         tensors.workspace_bytes = workspace.size;
     }
-    for (int n = 0; n < 8; n++) {
+    for (int n = 0; n < (test_is_short() ? 2 : 8); n++) {
         attn_reason reason = {"stale"};
         attn_status status = self->plan ? attn_run(self->plan, &tensors, &reason)
                                         : test_run(self->engine, &self->source->problem, &tensors, &reason);

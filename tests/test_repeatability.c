@@ -39,7 +39,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state) {
     for (uint32_t cpu = test_next_cpu(0); cpu; cpu = test_next_cpu(cpu)) {
         attn_engine *engines[4];
         for (int n = 0; n < 4; n++) engines[n] = test_engine_open(ATTN_ENGINE_CPU, cpu, threads[n]);
-        for (uint64_t index = 0; index < (test_is_short() ? 24 : 80); index++) {
+        for (uint64_t index = 0; index < (test_is_short() ? 16 : 80); index++) {
             test_recipe recipe = recipe_number(index);
             test_case *source = test_case_make(&recipe);
             test_output first = test_run_case(engines[0], source);
@@ -58,14 +58,14 @@ static void any_number_of_threads_gives_the_same_bits(void **state) {
 static void every_run_of_a_plan_gives_the_same_bits(void **state) {
     attn_engine *engine = test_engine_open(ATTN_ENGINE_CPU, ATTN_CPU_ANY, 3);
     (void)state;
-    for (uint64_t index = 0; index < 8; index++) {
+    for (uint64_t index = 0; index < (test_is_short() ? 4 : 8); index++) {
         test_recipe recipe = recipe_number(index);
         test_case *source = test_case_make(&recipe);
         test_output first = test_run_case(engine, source), again = test_output_make(&source->problem);
         attn_tensors tensors = test_tensors_with(source, &again);
         attn_plan *plan = NULL;
         assert_int_equal(attn_plan_create(engine, &source->problem, 0, &plan, NULL), ATTN_OK);
-        for (int run = 0; run < 20; run++) {
+        for (int run = 0; run < (test_is_short() ? 4 : 20); run++) {
             assert_int_equal(attn_run(plan, &tensors, NULL), ATTN_OK);
             assert_bits(&first, &again, "run", index);
             test_output_poison(&again);
@@ -254,7 +254,7 @@ static void a_row_has_the_bits_it_has_alone(void **state) {
     for (uint32_t cpu = test_next_cpu(0); cpu; cpu = test_next_cpu(cpu)) {
         attn_engine *engine = test_engine_open(ATTN_ENGINE_CPU, cpu, 3),
                     *alone = test_engine_open(ATTN_ENGINE_CPU, cpu, 1);
-        for (int number = 0; number < 8; number++) check_invariance(engine, alone, number);
+        for (int number = 0; number < 8; number += test_is_short() ? 3 : 1) check_invariance(engine, alone, number);
         attn_engine_close(alone);
         attn_engine_close(engine);
     }
