@@ -100,22 +100,27 @@ static int has_keys(const merge *m, int part, int64_t row) {
     return m->lse_parts[part][row] != -INFINITY;
 }
 
-static double lse_of_row(const merge *m, int64_t row) {
-    double largest = -INFINITY, sum = 0.0;
+/* lse = largest + log(sum), kept apart: beside a largest of 3e38, log(sum) would be rounded away, and the weights with it. */
+typedef struct row_sum {
+    double largest, sum;
+} row_sum;
+
+static row_sum sum_of_row(const merge *m, int64_t row) {
+    row_sum s = {-INFINITY, 0.0};
     for (int n = 0; n < m->parts; n++)
-        if ((double)m->lse_parts[n][row] > largest) largest = (double)m->lse_parts[n][row];
+        if ((double)m->lse_parts[n][row] > s.largest) s.largest = (double)m->lse_parts[n][row];
     for (int n = 0; n < m->parts; n++)
-        if (has_keys(m, n, row)) sum += exp((double)m->lse_parts[n][row] - largest);
-    return sum == 0.0 ? -INFINITY : largest + log(sum);
+        if (has_keys(m, n, row)) s.sum += exp((double)m->lse_parts[n][row] - s.largest);
+    return s;
 }
 
 /* Parts without keys have no weight, whatever lies in their o. All parts of a column are read before it is written. */
-static void merge_columns(const merge *m, int64_t row, double lse, int64_t begin, int64_t count) {
+static void merge_columns(const merge *m, int64_t row, row_sum s, int64_t begin, int64_t count) {
     double sums[COLUMNS_AT_ONCE] = {0.0}, values[COLUMNS_AT_ONCE];
     int64_t first = row * m->dim_v + begin;
     for (int n = 0; n < m->parts; n++) {
         if (!has_keys(m, n, row)) continue;
-        double weight = exp((double)m->lse_parts[n][row] - lse);
+        double weight = exp((double)m->lse_parts[n][row] - s.largest) / s.sum;
         attn_load_row(m->part_type, m->o_parts[n], first, 1, count, values);
         for (int64_t c = 0; c < count; c++) sums[c] += weight * values[c];
     }
@@ -123,12 +128,14 @@ static void merge_columns(const merge *m, int64_t row, double lse, int64_t begin
 }
 
 static void merge_row(const merge *m, int64_t row) {
-    double lse = lse_of_row(m, row);
+    row_sum s = sum_of_row(m, row);
     for (int64_t begin = 0; begin < m->dim_v; begin += COLUMNS_AT_ONCE) {
         int64_t left = m->dim_v - begin;
-        merge_columns(m, row, lse, begin, left < COLUMNS_AT_ONCE ? left : COLUMNS_AT_ONCE);
+        merge_columns(m, row, s, begin, left < COLUMNS_AT_ONCE ? left : COLUMNS_AT_ONCE);
     }
-    if (m->lse) m->lse[row] = (float)lse; /* last: it may lie on a part's */
+    if (!m->lse) return;
+    /* Last: it may lie on a part's. */
+    m->lse[row] = s.sum == 0.0 ? -INFINITY : (float)(s.largest + log(s.sum));
 }
 
 attn_status attn_merge(const attn_merge_shape *shape, int parts, const void *const *o_parts,
