@@ -26,9 +26,9 @@ typedef struct attn_block {
     attn_tile *tile;
     int first, count;                      /* rows of the item */
     int panels;                            /* row panels */
-    attn_panel_keys keys[ATTN_ROW_PANELS]; /* of each: the union of its rows' spans */
-    unsigned char full[ATTN_ROW_PANELS];   /* every row of it sees every column that softmax passes over */
-    int all_full;
+    int full;                              /* every row sees every column that softmax passes over */
+    attn_panel_keys keys[ATTN_ROW_PANELS]; /* of each row panel: the union of its rows' spans */
+    attn_row_keys rows[ATTN_BLOCK_ROWS];   /* of each row, unless full */
 } attn_block;
 
 /* ------------------------------------------------------------------------------------------------------------ spans */
@@ -50,37 +50,44 @@ static attn_panel_keys columns_of(const attn_block *block, attn_panel_keys keys)
     return (attn_panel_keys){begin, begin + (keys.end - begin + unit - 1) / unit * unit};
 }
 
-static int covers_columns(const attn_block *block, attn_span all, attn_panel_keys keys) {
-    const attn_panel_keys columns = columns_of(block, keys);
-    const attn_panel_keys seen = within_tile(block->tile, all);
-    return columns.end > columns.begin && seen.begin <= columns.begin && seen.end >= columns.end;
+static attn_panel_keys keys_of_queries(const attn_block *block, int64_t i0, int64_t i1) {
+    const attn_item *item = block->item;
+    return within_tile(block->tile, attn_keys_of_any(&item->plan->problem, &item->sequence, i0, i1));
 }
 
-static void find_keys_of_panel(attn_block *block, int panel) {
+static int all_see(const attn_block *block, int64_t i0, int64_t i1, attn_panel_keys columns) {
     const attn_item *item = block->item;
-    const int row = block->first + panel * item->kernels->mr;
-    const int last = block->first + block->count - 1;
-    const int row_end = row + item->kernels->mr - 1 < last ? row + item->kernels->mr - 1 : last;
-    const int64_t i0 = attn_item_query(item, row), i1 = attn_item_query(item, row_end) + 1;
-    const attn_problem *p = &item->plan->problem;
-    block->keys[panel] = within_tile(block->tile, attn_keys_of_any(p, &item->sequence, i0, i1));
-    block->full[panel] =
-        (unsigned char)covers_columns(block, attn_keys_of_all(p, &item->sequence, i0, i1), block->keys[panel]);
+    const attn_panel_keys seen =
+        within_tile(block->tile, attn_keys_of_all(&item->plan->problem, &item->sequence, i0, i1));
+    return seen.begin <= columns.begin && seen.end >= columns.end;
+}
+
+/* Rows first .. last of a panel: the keys of any of them, and of each. */
+static void find_keys_of_panel(attn_block *block, int panel, int first, int last) {
+    const attn_item *item = block->item;
+    const attn_panel_keys any = keys_of_queries(block, attn_item_query(item, first), attn_item_query(item, last) + 1);
+    const attn_panel_keys columns = columns_of(block, any);
+    block->keys[panel] = any;
+    for (int row = first; row <= last; row++) {
+        const int64_t query = attn_item_query(item, row);
+        const attn_panel_keys own = keys_of_queries(block, query, query + 1);
+        const int max_known = !item->few && own.begin == columns.begin && own.end == columns.end;
+        block->rows[row - block->first] = (attn_row_keys){own.begin, own.end, any.begin, any.end, max_known};
+    }
 }
 
 /* Returns 0 if no row of the block sees any key of the tile. */
 static int find_keys(attn_block *block) {
     const attn_item *item = block->item;
-    const attn_problem *p = &item->plan->problem;
-    const int64_t i0 = attn_item_query(item, block->first);
-    const int64_t i1 = attn_item_query(item, block->first + block->count - 1) + 1;
-    const attn_panel_keys any = within_tile(block->tile, attn_keys_of_any(p, &item->sequence, i0, i1));
+    const int last = block->first + block->count - 1, mr = item->kernels->mr;
+    const int64_t i0 = attn_item_query(item, block->first), i1 = attn_item_query(item, last) + 1;
+    const attn_panel_keys any = keys_of_queries(block, i0, i1);
     if (any.end == any.begin) return 0;
-    block->all_full = covers_columns(block, attn_keys_of_all(p, &item->sequence, i0, i1), any);
+    block->full = all_see(block, i0, i1, columns_of(block, any));
     for (int panel = 0; panel < block->panels; panel++) {
+        const int first = block->first + panel * mr;
         block->keys[panel] = any;
-        block->full[panel] = 1;
-        if (!block->all_full) find_keys_of_panel(block, panel);
+        if (!block->full) find_keys_of_panel(block, panel, first, first + mr - 1 < last ? first + mr - 1 : last);
     }
     return 1;
 }
@@ -173,50 +180,41 @@ static int adjusts(const attn_problem *p) {
            (p->with & ATTN_WITH_ALIBI);
 }
 
+/* The keys that a row may see by its span; empty: begin = end. */
 static attn_panel_keys keys_of_row(const attn_block *block, int row) {
-    const attn_item *item = block->item;
-    const int64_t query = attn_item_query(item, row);
-    return within_tile(block->tile, attn_keys_of_row(&item->plan->problem, &item->sequence, query));
+    const attn_row_keys *keys = &block->rows[row - block->first];
+    return block->full ? block->keys[0] : (attn_panel_keys){keys->begin, keys->end};
 }
 
-/* Adjusts the keys that the row may see and excludes the columns on both sides of them. */
-static void finish_row_scores(const attn_block *block, int row, attn_panel_keys columns) {
-    const attn_item *item = block->item;
-    attn_panel_keys keys = keys_of_row(block, row);
-    if (keys.end == keys.begin) keys.begin = keys.end = columns.begin;
-    if (keys.end > keys.begin)
-        adjust_row(item, row, scores_at(block, row, keys.begin), block->tile->key0 + keys.begin, keys.end - keys.begin);
-    item->kernels->exclude(scores_at(block, row, columns.begin), keys.begin - columns.begin);
-    item->kernels->exclude(scores_at(block, row, keys.end), columns.end - keys.end);
+static void adjust_rows(attn_block *block) {
+    for (int r = 0; r < block->count; r++) {
+        const int row = block->first + r;
+        const attn_panel_keys keys = keys_of_row(block, row);
+        block->rows[r].max_known = 0;
+        if (keys.end == keys.begin) continue;
+        adjust_row(block->item, row, scores_at(block, row, keys.begin), block->tile->key0 + keys.begin,
+                   keys.end - keys.begin);
+    }
 }
 
-/* ---------------------------------------------------------------------------------------------------------- softmax */
+/* --------------------------------------------------------------------------------------------------------- softmax */
 
-static void softmax_rows(const attn_block *block, int row, int count, attn_panel_keys columns, int max_known) {
+static void compute_softmax(attn_block *block) {
     const attn_item *item = block->item;
     const attn_kernels *kernels = item->kernels;
-    const void *row_max = attn_reals_at(kernels, item->scratch.row_max, (int64_t)(row - block->first) * kernels->lanes);
-    kernels->softmax(scores_at(block, row, columns.begin), count, columns.end - columns.begin,
-                     max_known ? row_max : NULL, attn_reals_at(kernels, item->scratch.m, row),
-                     attn_reals_at(kernels, item->scratch.l, row), attn_reals_at(kernels, item->scratch.alpha, row));
-}
-
-static void softmax_panel(const attn_block *block, int panel) {
-    const int mr = block->item->kernels->mr, from = panel * mr;
-    const int count = block->count - from < mr ? block->count - from : mr;
-    const attn_panel_keys columns = columns_of(block, block->keys[panel]);
-    const int plain = block->full[panel] && !adjusts(&block->item->plan->problem);
-    if (columns.end == columns.begin) return;
-    for (int r = 0; r < count && !plain; r++) finish_row_scores(block, block->first + from + r, columns);
-    softmax_rows(block, block->first + from, count, columns, plain && !block->item->few);
-}
-
-static void compute_softmax(const attn_block *block) {
-    if (block->all_full && !adjusts(&block->item->plan->problem)) {
-        softmax_rows(block, block->first, block->count, columns_of(block, block->keys[0]), !block->item->few);
-        return;
+    const int adjusted = adjusts(&item->plan->problem);
+    void *m = attn_reals_at(kernels, item->scratch.m, block->first);
+    void *l = attn_reals_at(kernels, item->scratch.l, block->first);
+    void *alpha = attn_reals_at(kernels, item->scratch.alpha, block->first);
+    if (adjusted) adjust_rows(block);
+    if (block->full) {
+        const attn_panel_keys keys = block->keys[0];
+        kernels->softmax(scores_at(block, block->first, keys.begin), block->count, keys.end - keys.begin,
+                         adjusted || item->few ? NULL : item->scratch.row_max, m, l, alpha);
+    } else {
+        kernels->softmax_ragged(scores_at(block, block->first, 0), block->count, block->rows, item->scratch.row_max, m,
+                                l, alpha);
     }
-    for (int panel = 0; panel < block->panels; panel++) softmax_panel(block, panel);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- dropout */
@@ -256,14 +254,26 @@ static int value_panels(const attn_block *block) {
     return (int)(block->item->cpu->o_stride / block->item->kernels->nr);
 }
 
+/* Panels lie in one piece; rows are apart. */
+static int look_for_infinities(const attn_block *block) {
+    const attn_tile *tile = block->tile;
+    const attn_kernels *kernels = block->item->kernels;
+    const int panels = value_panels(block);
+    int finite = 1;
+    if (tile->v_stride == kernels->nr) {
+        for (int panel = 0; panel < panels && finite; panel++)
+            finite = kernels->all_finite(values_at(block, panel, tile->begin),
+                                         (int64_t)(tile->end - tile->begin) * kernels->nr);
+    } else {
+        for (int key = tile->begin; key < tile->end && finite; key++)
+            finite = kernels->all_finite(values_at(block, 0, key), block->item->cpu->o_stride);
+    }
+    return finite;
+}
+
 static int tile_is_finite(const attn_block *block) {
-    attn_tile *tile = block->tile;
-    if (tile->finite >= 0) return tile->finite;
-    tile->finite = 1;
-    for (int panel = 0; panel < value_panels(block); panel++)
-        for (int key = tile->begin; key < tile->end && tile->finite; key++)
-            tile->finite = block->item->kernels->all_finite(values_at(block, panel, key), block->item->kernels->nr);
-    return tile->finite;
+    if (block->tile->finite < 0) block->tile->finite = look_for_infinities(block);
+    return block->tile->finite;
 }
 
 static void *output_at(const attn_block *block, int row, int panel) {
@@ -353,7 +363,7 @@ static void accumulate_row_by_row(const attn_block *block) {
 static void accumulate(const attn_block *block) {
     const attn_problem *p = &block->item->plan->problem;
     const int pairwise = p->bias.type != ATTN_TYPE_DEFAULT || p->mask.type != ATTN_TYPE_DEFAULT;
-    const int all_seen = block->all_full && !pairwise;
+    const int all_seen = block->full && !pairwise;
     if (all_seen && !block->tile->v) {
         accumulate_in_parts(block);
         return;

@@ -5,12 +5,14 @@
 #include <math.h>
 #include <string.h>
 
+/* Most groups are single heads: no need to divide. */
 int64_t attn_item_query(const attn_item *item, int row) {
-    return (item->row0 + row) / item->cpu->group;
+    return item->cpu->group == 1 ? item->row0 + row : (item->row0 + row) / item->cpu->group;
 }
 
 int64_t attn_item_head(const attn_item *item, int row) {
-    return item->head_kv * item->cpu->group + (item->row0 + row) % item->cpu->group;
+    const int group = item->cpu->group;
+    return group == 1 ? item->head_kv : item->head_kv * group + (item->row0 + row) % group;
 }
 
 attn_span attn_item_span(const attn_item *item) {

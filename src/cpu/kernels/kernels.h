@@ -40,6 +40,13 @@ typedef struct attn_panel_keys {
     int begin, end;
 } attn_panel_keys;
 
+/* Of one row within a tile: the keys that it may see, and the columns in which its weights will be read. */
+typedef struct attn_row_keys {
+    int begin, end;
+    int from, to;  /* contain begin .. end - 1; weights outside of it become 0 */
+    int max_known; /* row_max is over just these keys */
+} attn_row_keys;
+
 /* Rows of memory, stride reals apart, that will be read soon: fetched towards the core while a kernel works. data NULL:
  * nothing. Only a hint; it changes no result and may point past the end. */
 typedef struct attn_ahead {
@@ -93,6 +100,10 @@ typedef struct attn_kernels {
      * looked for here.
      */
     void (*softmax)(void *scores, int rows, int n, const void *row_max, void *m, void *l, void *alpha);
+    /* The same where each row sees keys of its own: other scores in its row may be anything. Scores up to a vector behind
+     * keys.end may be overwritten, where weights are not read. */
+    void (*softmax_ragged)(void *scores, int rows, const attn_row_keys *keys, const void *row_max, void *m, void *l,
+                           void *alpha);
 
     /* o[r][0 .. nr - 1] = alpha_r * o + sum of p[r][j] v[j][0 .. nr - 1] over each row panel's keys; rows of a panel
      * without keys stay as they are. v has its rows v_stride reals apart. alpha NULL: 1. Fetches a line of `ahead` a
