@@ -1319,6 +1319,73 @@ static void softmax_of_any_rows_is_the_same_bits(void **state) {
 }
 
 /* row_max is made of maxima that may pass over a NaN. Wherever the NaN stands, it must reach its row all the same. */
+/* A random part of a tile for a row, one row in eight none; max_known where row_max is made to fit. */
+static attn_row_keys random_row_keys(test_prng *prng, int row) {
+    attn_row_keys keys = {0, 0, 0, 0, row % 3 == 0};
+    keys.from = (int)test_prng_range(prng, 0, 100);
+    keys.begin = keys.from + (int)test_prng_range(prng, 0, 19);
+    keys.end = keys.begin + (int)test_prng_range(prng, 1, ATTN_TILE_KEYS - 120);
+    keys.to = keys.end + (int)test_prng_range(prng, 0, ATTN_TILE_KEYS - keys.end);
+    if (row % 8 == 5) keys.begin = keys.end = 0;
+    return keys;
+}
+
+static int padded(const subject *s, int n) {
+    return (n + s->kernels->lanes - 1) / s->kernels->lanes * s->kernels->lanes;
+}
+
+/* The row alone, from column 0 on and -inf behind its keys: what softmax() makes of that is what softmax_ragged() has to. */
+static void take_row_apart(const subject *s, softmax_case *from, int row, const attn_row_keys *keys, softmax_case *to) {
+    const int count = keys->end - keys->begin;
+    const int n = count ? padded(s, count) : s->kernels->nr;
+    for (int j = 0; j < n; j++)
+        put(&to->scores, j,
+            j < count ? get(&from->scores, (int64_t)row * STRIDE + keys->begin + j) : -(double)INFINITY);
+    put(&to->m, 0, get(&from->m, row));
+    put(&to->l, 0, get(&from->l, row));
+    softmax_case_begin(s, to, n);
+}
+
+static void check_ragged_row(const softmax_case *ragged, int row, const attn_row_keys *keys,
+                             const softmax_case *alone) {
+    const int64_t at_row = (int64_t)row * STRIDE;
+    assert_true(same_bits(&ragged->scores, at_row + keys->begin, &alone->scores, 0, keys->end - keys->begin));
+    assert_true(same_bits(&ragged->m, row, &alone->m, 0, 1));
+    assert_true(same_bits(&ragged->l, row, &alone->l, 0, 1));
+    assert_true(same_bits(&ragged->alpha, row, &alone->alpha, 0, 1));
+    for (int j = keys->from; j < keys->to; j++)
+        if (j < keys->begin || j >= keys->end) assert_true(get(&ragged->scores, at_row + j) == 0.0);
+}
+
+/* Each row has keys of its own, garbage elsewhere; it has to come out as it would alone, over two tiles. */
+static void ragged_rows_come_out_as_each_alone(void **state) {
+    const subject *s = *state;
+    enum { ROWS = 37 };
+    const int lanes = s->kernels->lanes;
+    test_prng prng = test_prng_make(11, (uint64_t)lanes);
+    softmax_case ragged = softmax_case_make(s, ROWS);
+    softmax_case alone[ROWS];
+    attn_row_keys keys[ROWS];
+    for (int row = 0; row < ROWS; row++) alone[row] = softmax_case_make(s, 1);
+    for (int tile = 0; tile < 2; tile++) {
+        for (int row = 0; row < ROWS; row++) {
+            keys[row] = random_row_keys(&prng, row);
+            for (int j = 0; j < STRIDE; j++) put(&ragged.scores, (int64_t)row * STRIDE + j, (double)NAN);
+            for (int j = keys[row].begin; j < keys[row].end; j++)
+                put(&ragged.scores, (int64_t)row * STRIDE + j, 4.0 * test_prng_normal(&prng));
+            take_row_apart(s, &ragged, row, &keys[row], &alone[row]);
+            for (int lane = 0; lane < lanes; lane++)
+                put(&ragged.row_max, (int64_t)row * lanes + lane, get(&alone[row].row_max, lane));
+            call_softmax(s, &alone[row], 0, 1, 0);
+        }
+        s->kernels->softmax_ragged(ragged.scores.data, ROWS, keys, ragged.row_max.data, ragged.m.data, ragged.l.data,
+                                   ragged.alpha.data);
+        for (int row = 0; row < ROWS; row++) check_ragged_row(&ragged, row, &keys[row], &alone[row]);
+    }
+    for (int row = 0; row < ROWS; row++) softmax_case_free(&alone[row]);
+    softmax_case_free(&ragged);
+}
+
 static void nan_passes_from_scores_through_softmax(void **state) {
     const subject *s = *state;
     const int nr = s->kernels->nr, lanes = s->kernels->lanes;
@@ -1672,6 +1739,7 @@ static int test_table(const attn_kernel_set *set, attn_type type) {
         cmocka_unit_test_prestate(exclude_writes_minus_infinity, &s),
         cmocka_unit_test_prestate(softmax_follows_the_definition_over_tiles, &s),
         cmocka_unit_test_prestate(softmax_of_any_rows_is_the_same_bits, &s),
+        cmocka_unit_test_prestate(ragged_rows_come_out_as_each_alone, &s),
         cmocka_unit_test_prestate(nan_passes_from_scores_through_softmax, &s),
         cmocka_unit_test_prestate(exp_is_accurate_over_its_whole_range, &s),
         cmocka_unit_test_prestate(exp_far_below_is_exactly_zero, &s),
