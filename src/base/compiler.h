@@ -9,4 +9,11 @@
 #define ATTN_PRINTF_LIKE(text, first)
 #endif
 
+/* Asks for the cache line at an address that will be read soon. Any address will do: nothing is accessed. */
+#if defined(__GNUC__)
+#define ATTN_FETCH(address) __builtin_prefetch((address), 0, 2)
+#else
+#define ATTN_FETCH(address) (void)(address)
+#endif
+
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/compiler.h"
 #include "base/half.h"
 #include "cpu/cpu.h"
 
@@ -64,25 +65,34 @@ static void pack_values(const attn_item *item, const attn_head_rows *from, int b
     }
 }
 
-/* Rows begin .. end - 1 as contiguous reals, padded with zeros to step. */
-static void convert_rows(const attn_item *item, const attn_head_rows *from, int begin, int end, int64_t step,
-                         void *to) {
+static void fetch_row(const attn_head_rows *from, int key) {
+    const char *row = row_at(from, key);
+    for (int64_t at = 0; at < from->columns * from->element; at += 64) ATTN_FETCH(row + at);
+}
+
+/* Rows begin .. end - 1 as contiguous reals, padded with zeros to step. Meanwhile the same rows of `ahead` are fetched,
+ * which are wanted next: memory would wait for the conversion otherwise, and the conversion for memory. */
+static void convert_rows(const attn_item *item, const attn_head_rows *from, int begin, int end, int64_t step, void *to,
+                         const attn_head_rows *ahead) {
     const attn_kernels *kernels = item->kernels;
     for (int key = begin; key < end; key++) {
         void *row = attn_reals_at(kernels, to, (key - begin) * step);
+        if (ahead->column == 1) fetch_row(ahead, key);
         kernels->load_row(row, from->type, row_at(from, key), from->column, from->columns);
         for (int64_t i = from->columns; i < step; i++) attn_store(kernels->type, row, i, 0.0);
     }
 }
 
 void attn_tile_convert_k(const attn_item *item, const attn_tile *tile, int begin, int end, void *to) {
-    const attn_head_rows from = rows_of_k(item, tile->key0);
-    convert_rows(item, &from, begin, end, item->cpu->dim_step, to);
+    const attn_head_rows from = rows_of_k(item, tile->key0), ahead = rows_of_v(item, tile->key0);
+    convert_rows(item, &from, begin, end, item->cpu->dim_step, to, &ahead);
 }
 
 void attn_tile_convert_v(const attn_item *item, const attn_tile *tile, int begin, int end, void *to) {
+    const int64_t next = tile->key0 + ATTN_TILE_KEYS;
     const attn_head_rows from = rows_of_v(item, tile->key0);
-    convert_rows(item, &from, begin, end, item->cpu->o_stride, to);
+    const attn_head_rows ahead = rows_of_k(item, next < item->sequence.kv_len ? next : tile->key0);
+    convert_rows(item, &from, begin, end, item->cpu->o_stride, to, &ahead);
 }
 
 static void load_panels(const attn_item *item, attn_tile *tile) {

@@ -3,6 +3,7 @@
 #ifndef ATTN_CPU_KERNELS_COMMON_H
 #define ATTN_CPU_KERNELS_COMMON_H
 
+#include "base/compiler.h"
 #include "base/half.h"
 #include "cpu/kernels/kernels.h"
 
