@@ -49,7 +49,8 @@ case $(cat "$work/left") in
 esac
 
 # No binary data to a terminal; a progress bar there after a second, gone when done; none of it elsewhere.
-if command -v script >/dev/null; then
+# (script makes one, where the machine has pseudo-terminals.)
+if script -qec true /dev/null >/dev/null 2>&1; then
     after 0 'script -qec "\"$attn\" make --seq-q 9 -o -; echo status \$?" /dev/null'
     prints 'no binary data to a terminal'
     prints 'status 2'
