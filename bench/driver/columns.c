@@ -1,51 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "columns.h"
+#include <stddef.h>
 
-int choice_has(const choice *c, const group *g) {
-    return g->part == c->part && (c->threads == 0 || g->task.threads == c->threads) &&
-           (c->reads < 0 || shape_reads(&g->task.shape) == c->reads);
+static int chosen(const choice *c, const group *g) {
+    return g->part == c->part && (c->reads < 0 || shape_reads(&g->shape) == c->reads);
 }
 
-static void add(columns *all, const member *m) {
-    for (int i = 0; i < all->count; i++) {
-        if (all->items[i].who == m->who && all->items[i].type == m->type) return;
-    }
-    if (all->count < MEMBERS_MOST) all->items[all->count++] = (column){m->who, m->type};
-}
-
-columns columns_of(const results *r, const choice *c) {
-    columns all = {.count = 0};
+rows rows_of(const results *r, const choice *c) {
+    rows all = {.count = 0};
     for (int i = 0; i < r->group_count; i++) {
         const group *g = r->groups[i];
-        for (int k = 0; choice_has(c, g) && k < g->member_count; k++) {
-            if (member_is_measured(&g->members[k])) add(&all, &g->members[k]);
+        for (int t = 0; chosen(c, g) && t < g->speed_count; t++) {
+            const int threads = g->speeds[t].threads;
+            if (c->threads == 0 || c->threads == threads) all.items[all.count++] = (row){g, threads};
         }
     }
     return all;
 }
 
-const member *column_member(const column *c, const group *g) {
-    for (int i = 0; i < g->member_count; i++) {
-        const member *m = &g->members[i];
-        if (m->who == c->who && m->type == c->type && member_is_measured(m)) return m;
-    }
-    return NULL;
+static int is_in_row(const row *at, const member *m) {
+    return m->threads == at->threads && member_is_measured(m);
 }
 
-static int has(const int *values, int count, int value) {
-    for (int i = 0; i < count; i++) {
-        if (values[i] == value) return 1;
+static int has(const columns *all, const member *m) {
+    for (int i = 0; i < all->count; i++) {
+        if (all->items[i].who == m->who && all->items[i].type == m->type) return 1;
     }
     return 0;
 }
 
-/* The groups of a part are measured with rising numbers of threads for each shape, so that the first shape has them
- * all. */
-int threads_of(const results *r, group_part part, int threads[GROUPS_MOST]) {
-    int count = 0;
+columns columns_of(const rows *all) {
+    columns found = {.count = 0};
+    for (int i = 0; i < all->count; i++) {
+        const row *at = &all->items[i];
+        for (int k = 0; k < at->group->member_count; k++) {
+            const member *m = &at->group->members[k];
+            if (is_in_row(at, m) && !has(&found, m)) found.items[found.count++] = (column){m->who, m->type};
+        }
+    }
+    return found;
+}
+
+const member *cell(const row *at, const column *c) {
+    for (int i = 0; i < at->group->member_count; i++) {
+        const member *m = &at->group->members[i];
+        if (is_in_row(at, m) && m->who == c->who && m->type == c->type) return m;
+    }
+    return NULL;
+}
+
+const member *ours_f32(const row *at) {
+    for (int i = 0; i < at->group->member_count; i++) {
+        const member *m = &at->group->members[i];
+        if (is_in_row(at, m) && m->who->kind == CONTENDER_OURS && m->type == ATTN_F32) return m;
+    }
+    return NULL;
+}
+
+/* All groups of a part have the same ones. */
+int threads_of(const results *r, group_part part, int threads[THREAD_COUNTS_MOST]) {
     for (int i = 0; i < r->group_count; i++) {
         const group *g = r->groups[i];
-        if (g->part == part && !has(threads, count, g->task.threads)) threads[count++] = g->task.threads;
+        if (g->part != part) continue;
+        for (int t = 0; t < g->speed_count; t++) threads[t] = g->speeds[t].threads;
+        return g->speed_count;
     }
-    return count;
+    return 0;
 }

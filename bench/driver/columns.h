@@ -1,9 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The columns of tables and plots: everybody who was measured, with each type. */
+/* The rows and columns of tables and plots: a row is a group with so many threads, a column a contender with a type. */
 #ifndef COLUMNS_H
 #define COLUMNS_H
 
 #include "results.h"
+
+/* Which rows a table or plot is of. */
+typedef struct choice {
+    group_part part;
+    int threads; /* 0: any */
+    int reads;   /* shapes that read (1), that compute (0), any (-1) */
+} choice;
+
+typedef struct row {
+    const group *group;
+    int threads;
+} row;
+
+enum { ROWS_MOST = GROUPS_MOST * THREAD_COUNTS_MOST };
+
+typedef struct rows {
+    row items[ROWS_MOST];
+    int count;
+} rows;
 
 typedef struct column {
     const contender *who;
@@ -11,23 +30,19 @@ typedef struct column {
 } column;
 
 typedef struct columns {
-    column items[MEMBERS_MOST];
+    column items[3 * CONTENDERS_MOST];
     int count;
 } columns;
 
-/* Which groups a table or plot is of. */
-typedef struct choice {
-    group_part part;
-    int threads; /* 0: any */
-    int reads;   /* shapes that read (1), that compute (0), any (-1) */
-} choice;
+rows rows_of(const results *r, const choice *c);
+/* Everybody who was measured in any of the rows. */
+columns columns_of(const rows *all);
+/* Who stands there; NULL if nobody was measured. */
+const member *cell(const row *at, const column *c);
+/* Our f32, if it was measured; or NULL. */
+const member *ours_f32(const row *at);
 
-int choice_has(const choice *c, const group *g);
-columns columns_of(const results *r, const choice *c);
-/* The member of a column in a group, if it was measured; or NULL. */
-const member *column_member(const column *c, const group *g);
-
-/* The numbers of threads for which the part has groups, rising. Returns how many. */
-int threads_of(const results *r, group_part part, int threads[GROUPS_MOST]);
+/* The numbers of threads of the part. Returns how many. */
+int threads_of(const results *r, group_part part, int threads[THREAD_COUNTS_MOST]);
 
 #endif

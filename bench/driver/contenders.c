@@ -31,7 +31,7 @@ static const contender peers[] = {
     {.name = "onnxruntime",
      .kind = CONTENDER_PEER,
      .types = F32 | F16,
-     .command = {WORD("node"), WORD("--expose-gc"), SCRIPT("onnxruntime.mjs"), WORD(BENCH_NODE_MODULES)}},
+     .command = {WORD("node"), SCRIPT("onnxruntime.mjs"), WORD(BENCH_NODE_MODULES)}},
     {.name = "openblas", .kind = CONTENDER_PEER, .types = F32, .command = {COMPILED("bench_openblas")}},
     {.name = "torch",
      .kind = CONTENDER_PEER,
@@ -49,17 +49,15 @@ static uint32_t cpu_bit(const char *name) {
     return 0;
 }
 
-static void add(contender_list *list, const contender *c, unsigned types) {
-    contender *added = &list->items[list->count++];
-    *added = *c;
-    added->types &= types;
+static void add(contender_list *list, const contender *c) {
+    list->items[list->count++] = *c;
 }
 
-static const char *add_ours(contender_list *list, const char *cpus, unsigned types) {
-    if (cpus == NULL) return add(list, &ours, types), NULL;
+static const char *add_ours(contender_list *list, const char *cpus) {
+    if (cpus == NULL) return add(list, &ours), NULL;
     for (words w = words_of(cpus); words_next(&w);) {
         if (cpu_bit(w.word) == 0 || list->count == CONTENDERS_MOST - PEERS) return w.at;
-        add(list, &ours, types);
+        add(list, &ours);
         contender *added = &list->items[list->count - 1];
         snprintf(added->cpu, sizeof added->cpu, "%.15s", w.word);
         snprintf(added->name, sizeof added->name, "attn-%.15s", w.word);
@@ -74,18 +72,18 @@ static const contender *peer_of(const char *name) {
     return NULL;
 }
 
-const char *contenders_choose(const char *cpus, const char *names, unsigned types, contender_list *list) {
+const char *contenders_choose(const char *cpus, const char *names, contender_list *list) {
     list->count = 0;
-    const char *unknown = add_ours(list, cpus, types);
+    const char *unknown = add_ours(list, cpus);
     if (unknown != NULL) return unknown;
     if (names == NULL) {
-        for (int i = 0; i < PEERS; i++) add(list, &peers[i], types);
+        for (int i = 0; i < PEERS; i++) add(list, &peers[i]);
         return NULL;
     }
     for (words w = words_of(names); words_next(&w);) {
         const contender *peer = peer_of(w.word);
         if (peer == NULL || list->count == CONTENDERS_MOST) return w.at;
-        add(list, peer, types);
+        add(list, peer);
     }
     return NULL;
 }

@@ -26,10 +26,9 @@ typedef struct contender_list {
 
 /*
  * This library once for each instruction set in cpus (a comma-separated list; NULL: once, with its own choice), then
- * the peers in the list peers (NULL: all), each with those of its types that are in types. Returns NULL or the word
- * that names nothing.
+ * the peers in the list peers (NULL: all). Returns NULL or the word that names nothing.
  */
-const char *contenders_choose(const char *cpus, const char *peers, unsigned types, contender_list *list);
+const char *contenders_choose(const char *cpus, const char *peers, contender_list *list);
 
 /* Asks each for its version, and takes the types of those who are absent away. */
 void contenders_greet(contender_list *list);

@@ -3,7 +3,6 @@
 #include "docs.h"
 #include "columns.h"
 #include "text_file.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,97 +23,96 @@ static void print_head(FILE *out, const char *first, const columns *all, const c
     fputs("\n", out);
 }
 
-static const member *ours_f32(const group *g) {
-    for (int i = 0; i < g->member_count; i++) {
-        const member *m = &g->members[i];
-        if (m->who->kind == CONTENDER_OURS && m->type == ATTN_F32 && member_is_measured(m)) return m;
-    }
-    return NULL;
-}
-
-/* Our f32 against the machine and the best peer. */
-static void print_ratios(FILE *out, const group *g) {
-    const member *m = ours_f32(g), *peer = m == NULL ? NULL : best_peer(g, m);
+/* Our f32 against the machine, one thread and the best peer. */
+static void print_ratios(FILE *out, const row *at) {
+    const group *g = at->group;
+    const member *m = ours_f32(at), *peer = m == NULL ? NULL : best_peer(g, m),
+                 *one = m == NULL ? NULL : one_thread(g, m);
     if (m == NULL) {
-        fputs(" |", out);
-    } else {
-        fprintf(out, " %.0f%% |", 100 * member_share(g, m).median);
+        fputs(" | | |\n", out);
+        return;
     }
-    if (peer == NULL) {
-        fputs(" |\n", out);
-    } else {
+    fprintf(out, " %.0f%% |", 100 * member_share(g, m).median);
+    if (one != NULL) fprintf(out, " %.2f", member_against(g, m, one).median);
+    fputs(" |", out);
+    if (peer != NULL) {
         spread ratio = member_against(g, m, peer);
-        fprintf(out, " %.2f (%.2f to %.2f) %s |\n", ratio.median, ratio.low, ratio.high, peer->who->name);
+        fprintf(out, " %.2f (%.2f to %.2f) %s", ratio.median, ratio.low, ratio.high, peer->who->name);
     }
+    fputs(" |\n", out);
 }
 
-static void print_cells(FILE *out, const group *g, const columns *all, int milliseconds) {
+static void print_cells(FILE *out, const row *at, const columns *all, int milliseconds) {
     for (int i = 0; i < all->count; i++) {
-        const member *m = column_member(&all->items[i], g);
+        const member *m = cell(at, &all->items[i]);
         if (m == NULL) {
             fputs(" |", out);
         } else if (milliseconds) {
-            fprintf(out, " %.3g |", 1e3 * member_seconds(g, m).median);
+            fprintf(out, " %.3g |", 1e3 * member_seconds(at->group, m).median);
         } else {
-            fprintf(out, " %.1f |", 1e-9 * member_flops(g, m).median);
+            fprintf(out, " %.1f |", 1e-9 * member_flops(at->group, m).median);
         }
     }
 }
 
 static void print_shapes(FILE *out, const results *r, int threads, int reads) {
-    static const char *const computing[] = {"of the peak", "against the best peer", NULL};
-    static const char *const reading[] = {"of the read bandwidth", "against the best peer", NULL};
+    static const char *const computing[] = {"of the peak", "against 1 thread", "against the best peer", NULL};
+    static const char *const reading[] = {"of the reading", "against 1 thread", "against the best peer", NULL};
     const choice chosen = {PART_SHAPES, threads, reads};
-    const columns all = columns_of(r, &chosen);
+    const rows lines = rows_of(r, &chosen);
+    const columns all = columns_of(&lines);
     if (all.count == 0) return;
     fprintf(out, "\n%s, %d thread%s:\n", reads ? "Milliseconds" : "GFLOP/s", threads, threads == 1 ? "" : "s");
     print_head(out, "shape", &all, reads ? reading : computing);
-    for (int i = 0; i < r->group_count; i++) {
-        const group *g = r->groups[i];
-        if (!choice_has(&chosen, g)) continue;
-        fprintf(out, "| %s |", g->task.shape.name);
-        print_cells(out, g, &all, reads);
-        print_ratios(out, g);
+    for (int i = 0; i < lines.count; i++) {
+        fprintf(out, "| %s |", lines.items[i].group->shape.name);
+        print_cells(out, &lines.items[i], &all, reads);
+        print_ratios(out, &lines.items[i]);
     }
+}
+
+static double mebibytes(double bytes) {
+    return bytes / (1 << 20);
 }
 
 static void print_lengths(FILE *out, const results *r) {
     static const char *const more[] = {"our workspace, MiB", "our process at its peak, MiB", NULL};
     const choice chosen = {PART_LENGTHS, 0, -1};
-    const columns all = columns_of(r, &chosen);
+    const rows lines = rows_of(r, &chosen);
+    const columns all = columns_of(&lines);
     if (all.count == 0) return;
     fputs("\nMilliseconds against the length: one head, D = 64, as many rows as keys, all threads:\n", out);
     print_head(out, "length", &all, more);
-    for (int i = 0; i < r->group_count; i++) {
-        const group *g = r->groups[i];
-        if (!choice_has(&chosen, g)) continue;
-        const member *m = ours_f32(g);
-        fprintf(out, "| %d |", (int)g->task.shape.keys);
-        print_cells(out, g, &all, 1);
-        double workspace = m == NULL ? NAN : cJSON_GetNumberValue(cJSON_GetObjectItem(m->about, "workspace_bytes"));
-        fprintf(out, " %.2f | %.1f |\n", workspace / (1 << 20), (m == NULL ? NAN : m->peak_bytes) / (1 << 20));
+    for (int i = 0; i < lines.count; i++) {
+        const member *m = ours_f32(&lines.items[i]);
+        fprintf(out, "| %d |", (int)lines.items[i].group->shape.keys);
+        print_cells(out, &lines.items[i], &all, 1);
+        if (m == NULL) {
+            fputs(" | |\n", out);
+        } else {
+            fprintf(out, " %.2f | %.1f |\n", mebibytes(member_workspace(m)), mebibytes(m->peak_bytes));
+        }
     }
 }
 
 static void print_threads(FILE *out, const results *r) {
-    static const char *const more[] = {"of the peak", "against the best peer", NULL};
+    static const char *const more[] = {"of the peak", "against 1 thread", "against the best peer", NULL};
     const choice chosen = {PART_THREADS, 0, -1};
-    const columns all = columns_of(r, &chosen);
+    const rows lines = rows_of(r, &chosen);
+    const columns all = columns_of(&lines);
     if (all.count == 0) return;
     fputs("\nGFLOP/s against the number of threads, shape B:\n", out);
     print_head(out, "threads", &all, more);
-    for (int i = 0; i < r->group_count; i++) {
-        const group *g = r->groups[i];
-        if (!choice_has(&chosen, g)) continue;
-        fprintf(out, "| %d |", g->task.threads);
-        print_cells(out, g, &all, 0);
-        print_ratios(out, g);
+    for (int i = 0; i < lines.count; i++) {
+        fprintf(out, "| %d |", lines.items[i].threads);
+        print_cells(out, &lines.items[i], &all, 0);
+        print_ratios(out, &lines.items[i]);
     }
 }
 
 static void print_machine(FILE *out, const results *r) {
     const machine *m = &r->machine;
-    int threads[GROUPS_MOST], count = threads_of(r, PART_SHAPES, threads);
+    int threads[THREAD_COUNTS_MOST], count = threads_of(r, PART_SHAPES, threads);
     fprintf(out, "Measured on %s, with %d processors (%s), %s; peak and bandwidth with %s.\n", m->cpu, m->processors,
             m->system, m->date, m->isa);
     for (int i = 0; i < count; i++) {
@@ -131,7 +129,7 @@ static void print_machine(FILE *out, const results *r) {
 }
 
 static void print_all(FILE *out, const results *r) {
-    int threads[GROUPS_MOST], count = threads_of(r, PART_SHAPES, threads);
+    int threads[THREAD_COUNTS_MOST], count = threads_of(r, PART_SHAPES, threads);
     print_machine(out, r);
     for (int reads = 0; reads <= 1; reads++) {
         for (int i = 0; i < count; i++) print_shapes(out, r, threads[i], reads);

@@ -17,22 +17,20 @@ static void set_environment(void) {
     signal(SIGPIPE, SIG_IGN); /* a worker that died is noticed when it does not answer */
 }
 
-static int measure(results *r, group_part part, const shape *s, int threads, const effort *e) {
-    group *g = results_add(r, part, s, threads);
+static int measure(results *r, group_part part, const shape *s, const int *threads, int count, const options *o) {
+    group *g = results_add(r, part, s);
     if (g == NULL) return -1;
-    g->types = part == PART_SHAPES ? ~0u : 1u << ATTN_F32;
+    for (int i = 0; i < count; i++) g->speeds[g->speed_count++].threads = threads[i];
     table_print_title(g);
-    if (group_measure(g, &r->contenders, e) != 0) return -1;
+    if (group_measure(g, &r->contenders, part == PART_SHAPES ? o->types : 1u << ATTN_F32, &o->effort) != 0) return -1;
     table_print_group(g);
     return 0;
 }
 
 static int measure_shapes(results *r, const options *o) {
     int status = 0;
-    for (int i = 0; i < o->shapes.count; i++) {
-        for (int t = 0; t < o->thread_count && status == 0; t++) {
-            status = measure(r, PART_SHAPES, &o->shapes.items[i], o->threads[t], &o->effort);
-        }
+    for (int i = 0; i < o->shapes.count && status == 0; i++) {
+        status = measure(r, PART_SHAPES, &o->shapes.items[i], o->threads, o->thread_count, o);
     }
     return status;
 }
@@ -45,24 +43,24 @@ static int most_threads(const options *o) {
 
 static int measure_lengths(results *r, const options *o) {
     enum { SHORTEST = 1024 };
+    const int threads = most_threads(o);
     int status = 0;
     for (int64_t n = SHORTEST; n <= o->longest && status == 0; n *= 2) {
         shape s = shape_of_length(n);
-        status = measure(r, PART_LENGTHS, &s, most_threads(o), &o->effort);
+        status = measure(r, PART_LENGTHS, &s, &threads, 1, o);
     }
     return status;
 }
 
 /* 1, 2, 4, ... and all of them. */
 static int measure_threads(results *r, const options *o) {
+    const int most = most_threads(o);
+    int threads[THREAD_COUNTS_MOST], count = 0;
     shape_list list;
     shapes_choose("B", &list);
-    int status = 0, most = most_threads(o);
-    for (int threads = 1; status == 0; threads = threads * 2 < most ? threads * 2 : most) {
-        status = measure(r, PART_THREADS, &list.items[0], threads, &o->effort);
-        if (threads == most) break;
-    }
-    return status;
+    for (int t = 1; t < most && count < THREAD_COUNTS_MOST - 1; t *= 2) threads[count++] = t;
+    threads[count++] = most;
+    return measure(r, PART_THREADS, &list.items[0], threads, count, o);
 }
 
 static int measure_all(results *r, const options *o) {

@@ -62,8 +62,7 @@ static int copies_of(const shape *s, attn_type type) {
     return shape_reads(s) ? (int)ceil(read_through / shape_bytes(s, type)) : 1;
 }
 
-static char *problem_line(const task *t, const member *m, const data *d) {
-    const shape *s = &t->shape;
+static char *problem_line(const shape *s, const member *m, const data *d, const effort *e, const char *variant) {
     cJSON *problem = cJSON_CreateObject();
     cJSON_AddStringToObject(problem, "type", attn_type_name(m->type));
     cJSON_AddNumberToObject(problem, "heads_q", (double)s->heads_q);
@@ -72,9 +71,11 @@ static char *problem_line(const task *t, const member *m, const data *d) {
     cJSON_AddNumberToObject(problem, "keys", (double)s->keys);
     cJSON_AddNumberToObject(problem, "dim", (double)s->dim);
     cJSON_AddBoolToObject(problem, "causal", s->causal);
-    cJSON_AddNumberToObject(problem, "threads", t->threads);
+    cJSON_AddNumberToObject(problem, "threads", m->threads);
     cJSON_AddNumberToObject(problem, "copies", copies_of(s, m->type));
     cJSON_AddStringToObject(problem, "cpu", m->who->cpu);
+    cJSON_AddStringToObject(problem, "variant", variant);
+    cJSON_AddNumberToObject(problem, "trial_seconds", e->trial_seconds);
     for (const char *which = "qkv"; *which != '\0'; which++) {
         char path[512], name[2] = {*which, '\0'};
         data_file(d, *which, m->type, path, sizeof path);
@@ -87,13 +88,23 @@ static char *problem_line(const task *t, const member *m, const data *d) {
     return line;
 }
 
-static int prepare(const task *t, member *m, const data *d) {
+static int start_worker(const shape *s, member *m, const data *d, const effort *e, const char *variant) {
     int error = worker_start(&m->worker, m->who->command);
     if (error != 0) return skip(m, "%s: %s", m->who->command[0], strerror(error)), -1;
-    char *line = problem_line(t, m, d);
+    char *line = problem_line(s, m, d, e, variant);
     m->about = line == NULL ? NULL : ask(m, line);
     free(line);
     return m->about == NULL ? -1 : 0;
+}
+
+static int prepare(const shape *s, member *m, const data *d, const effort *e) {
+    if (start_worker(s, m, d, e, "") != 0) return -1;
+    if (!cJSON_IsTrue(cJSON_GetObjectItem(m->about, "again"))) return 0;
+    cJSON *trial = m->about;
+    member_end(m);
+    int status = start_worker(s, m, d, e, cJSON_GetStringValue(cJSON_GetObjectItem(trial, "variant")));
+    cJSON_Delete(trial);
+    return status;
 }
 
 /* Nobody's time counts whose result is wrong. Rounding alone stays far below these. */
@@ -101,7 +112,7 @@ static double tolerance(attn_type type) {
     return type == ATTN_F32 ? 1e-4 : type == ATTN_F16 ? 4e-3 : 2e-2;
 }
 
-static int check(const task *t, member *m, const data *d) {
+static int check(const shape *s, member *m, const data *d) {
     char path[512], line[600];
     data_file(d, 'o', m->type, path, sizeof path);
     snprintf(line, sizeof line, "store %s", path);
@@ -109,7 +120,7 @@ static int check(const task *t, member *m, const data *d) {
     if (stored == NULL) return -1;
     cJSON_Delete(stored);
     cJSON *every = cJSON_GetObjectItem(m->about, "rows_every");
-    m->error = data_compare(d, &t->shape, m->type, path, every == NULL ? 1 : (int64_t)every->valuedouble);
+    m->error = data_compare(d, s, m->type, path, every == NULL ? 1 : (int64_t)every->valuedouble);
     if (m->error <= tolerance(m->type)) return 0;
     skip(m, "its result is wrong: %.2g off, in units of the largest value", m->error);
     return -1;
@@ -125,8 +136,8 @@ static void calibrate(member *m, const effort *e) {
     m->rounds = seconds > e->slow_seconds ? e->slow_rounds : e->rounds;
 }
 
-void member_start(const task *t, member *m, const data *d, const effort *e) {
-    if (prepare(t, m, d) == 0 && check(t, m, d) == 0) calibrate(m, e);
+void member_start(const shape *s, member *m, const data *d, const effort *e) {
+    if (prepare(s, m, d, e) == 0 && check(s, m, d) == 0) calibrate(m, e);
 }
 
 void member_sample(member *m, int round) {
@@ -135,4 +146,8 @@ void member_sample(member *m, int round) {
 
 int member_is_measured(const member *m) {
     return m->skipped[0] == '\0' && m->rounds > 0;
+}
+
+double member_workspace(const member *m) {
+    return cJSON_GetNumberValue(cJSON_GetObjectItem(m->about, "workspace_bytes"));
 }

@@ -30,8 +30,10 @@ static const char usage[] =
     "  --docs FILE     tables, into a Markdown file between its lines <!-- bench --> and <!-- /bench -->\n";
 
 /* What --quick and the default are. */
-static const effort full = {.rounds = 15, .slow_rounds = 3, .sample_seconds = 0.03, .slow_seconds = 1.0};
-static const effort quick = {.rounds = 3, .slow_rounds = 1, .sample_seconds = 0.005, .slow_seconds = 1.0};
+static const effort full = {
+    .rounds = 15, .slow_rounds = 3, .sample_seconds = 0.03, .slow_seconds = 1.0, .trial_seconds = 1.0};
+static const effort quick = {
+    .rounds = 3, .slow_rounds = 1, .sample_seconds = 0.005, .slow_seconds = 0.3, .trial_seconds = 0.1};
 enum { LONGEST_FULL = 65536, LONGEST_QUICK = 8192 };
 
 /* The texts of the options, before anything is made of them. */
@@ -146,15 +148,14 @@ static int wrong(const char *option, const char *value) {
 }
 
 static int read_lists(const texts *t, options *o, contender_list *contenders) {
-    unsigned types;
     const char *bad;
-    if ((bad = read_types(t->types, &types)) != NULL) return wrong("types", bad);
+    if ((bad = read_types(t->types, &o->types)) != NULL) return wrong("types", bad);
     if ((bad = read_parts(t->parts ? t->parts : t->shapes ? "shapes" : "shapes,lengths,threads", &o->parts)) != NULL) {
         return wrong("parts", bad);
     }
     if ((bad = read_threads(t->threads, o)) != NULL) return wrong("threads", bad);
     if ((bad = shapes_choose(t->shapes, &o->shapes)) != NULL) return wrong("shapes", bad);
-    if ((bad = contenders_choose(t->cpu, t->peers, types, contenders)) != NULL) return wrong("cpu or --peers", bad);
+    if ((bad = contenders_choose(t->cpu, t->peers, contenders)) != NULL) return wrong("cpu or --peers", bad);
     return 0;
 }
 

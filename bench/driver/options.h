@@ -5,11 +5,10 @@
 
 #include "results.h"
 
-enum { THREAD_COUNTS_MOST = 16 };
-
 typedef struct options {
     unsigned parts; /* bits, 1 << group_part */
     shape_list shapes;
+    unsigned types; /* bits, 1 << attn_type */
     int threads[THREAD_COUNTS_MOST];
     int thread_count;
     int64_t longest; /* of the lengths */

@@ -73,38 +73,41 @@ static void send_number(FILE *gnuplot, double value) {
     }
 }
 
-static void send_x(FILE *gnuplot, const group *g) {
-    if (g->part == PART_SHAPES) fprintf(gnuplot, "%s", g->task.shape.name);
-    if (g->part == PART_LENGTHS) fprintf(gnuplot, "%lld", (long long)g->task.shape.keys);
-    if (g->part == PART_THREADS) fprintf(gnuplot, "%d", g->task.threads);
+static void send_x(FILE *gnuplot, const row *at) {
+    const group *g = at->group;
+    if (g->part == PART_SHAPES) fprintf(gnuplot, "%s", g->shape.name);
+    if (g->part == PART_LENGTHS) fprintf(gnuplot, "%lld", (long long)g->shape.keys);
+    if (g->part == PART_THREADS) fprintf(gnuplot, "%d", at->threads);
 }
 
-static void send_row(FILE *gnuplot, const picture *p, const columns *all, const group *g) {
-    send_x(gnuplot, g);
+/* The last number is our workspace, in MiB. */
+static void send_row(FILE *gnuplot, const picture *p, const columns *all, const row *at) {
+    const member *ours = ours_f32(at);
+    send_x(gnuplot, at);
     for (int i = 0; i < all->count; i++) {
-        const member *m = column_member(&all->items[i], g);
-        send_number(gnuplot, m == NULL ? NAN : p->of(g, m));
+        const member *m = cell(at, &all->items[i]);
+        send_number(gnuplot, m == NULL ? NAN : p->of(at->group, m));
     }
+    send_number(gnuplot, ours == NULL ? NAN : member_workspace(ours) / (1 << 20));
     fputs("\n", gnuplot);
 }
 
 static void send_picture(FILE *gnuplot, const picture *p, const results *r, const char *folder) {
-    const columns all = columns_of(r, &p->groups);
+    const rows lines = rows_of(r, &p->groups);
+    const columns all = columns_of(&lines);
     if (all.count == 0) return;
     send_variables(gnuplot, p, &all, folder);
     fputs("$data << END\nx", gnuplot);
     for (int i = 0; i < all.count; i++) {
         fprintf(gnuplot, " \"%s %s\"", all.items[i].who->name, attn_type_name(all.items[i].type));
     }
-    fputs("\n", gnuplot);
-    for (int i = 0; i < r->group_count; i++) {
-        if (choice_has(&p->groups, r->groups[i])) send_row(gnuplot, p, &all, r->groups[i]);
-    }
+    fputs(" workspace\n", gnuplot);
+    for (int i = 0; i < lines.count; i++) send_row(gnuplot, p, &all, &lines.items[i]);
     fprintf(gnuplot, "END\nload \"%s%s.gp\"\n", scripts, p->script);
 }
 
 static void send_shapes(FILE *gnuplot, const results *r, const char *folder) {
-    int threads[GROUPS_MOST], count = threads_of(r, PART_SHAPES, threads);
+    int threads[THREAD_COUNTS_MOST], count = threads_of(r, PART_SHAPES, threads);
     for (int i = 0; i < count; i++) {
         const double peak = 1e-9 * results_peak_flops(r, threads[i]), read = 1e-9 * results_read_bytes(r, threads[i]);
         const picture computing = {"prefill", {PART_SHAPES, threads[i], 0}, gflops, "GFLOP/s", peak};

@@ -45,11 +45,11 @@ void machine_describe(machine *m, const contender_list *contenders) {
 
 /* ---------------------------------------------------------------------------------------------------------- results */
 
-group *results_add(results *r, group_part part, const shape *s, int threads) {
+group *results_add(results *r, group_part part, const shape *s) {
     group *g = r->group_count < GROUPS_MOST ? calloc(1, sizeof *g) : NULL;
     if (g == NULL) return fputs("bench: no room for so many measurements\n", stderr), NULL;
     g->part = part;
-    g->task = (task){*s, threads};
+    g->shape = *s;
     return r->groups[r->group_count++] = g;
 }
 
@@ -66,9 +66,9 @@ static double median(const results *r, int threads, int reads) {
     double medians[GROUPS_MOST];
     int count = 0;
     for (int i = 0; i < r->group_count; i++) {
-        const group *g = r->groups[i];
-        if (g->task.threads == threads)
-            medians[count++] = spread_of(reads ? g->read_bytes : g->peak_flops, g->rounds).median;
+        const machine_speed *speed = group_speed(r->groups[i], threads);
+        if (speed == NULL) continue;
+        medians[count++] = spread_of(reads ? speed->read_bytes : speed->peak_flops, r->groups[i]->rounds).median;
     }
     return spread_of(medians, count).median;
 }

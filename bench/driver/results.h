@@ -26,8 +26,8 @@ typedef struct results {
 /* Describes this machine; the contenders say which instruction sets count. */
 void machine_describe(machine *m, const contender_list *contenders);
 
-/* A group of nothing yet, which belongs to the results; NULL after a message. */
-group *results_add(results *r, group_part part, const shape *s, int threads);
+/* A group without numbers of threads yet, which belongs to the results; NULL after a message. */
+group *results_add(results *r, group_part part, const shape *s);
 void results_free(results *r);
 
 /* Medians over all groups of so many threads; NAN without any. */

@@ -53,6 +53,7 @@ static cJSON *member_object(const member *m, int rounds) {
     cJSON *object = cJSON_CreateObject();
     cJSON_AddStringToObject(object, "name", m->who->name);
     cJSON_AddStringToObject(object, "type", attn_type_name(m->type));
+    cJSON_AddNumberToObject(object, "threads", m->threads);
     if (m->about != NULL) cJSON_AddItemToObject(object, "about", cJSON_Duplicate(m->about, 1));
     if (m->skipped[0] != '\0') {
         cJSON_AddStringToObject(object, "skipped", m->skipped);
@@ -66,14 +67,21 @@ static cJSON *member_object(const member *m, int rounds) {
     return object;
 }
 
+static cJSON *speed_object(const machine_speed *speed, int rounds) {
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddNumberToObject(object, "threads", speed->threads);
+    add_rounds(object, "peak_flops", speed->peak_flops, rounds);
+    add_rounds(object, "read_bytes", speed->read_bytes, rounds);
+    return object;
+}
+
 static cJSON *group_object(const group *g) {
     cJSON *object = cJSON_CreateObject();
     cJSON_AddStringToObject(object, "part", part_name(g->part));
-    cJSON_AddItemToObject(object, "shape", shape_object(&g->task.shape));
-    cJSON_AddNumberToObject(object, "threads", g->task.threads);
-    cJSON_AddNumberToObject(object, "flops", shape_flops(&g->task.shape));
-    add_rounds(object, "peak_flops", g->peak_flops, g->rounds);
-    add_rounds(object, "read_bytes", g->read_bytes, g->rounds);
+    cJSON_AddItemToObject(object, "shape", shape_object(&g->shape));
+    cJSON_AddNumberToObject(object, "flops", shape_flops(&g->shape));
+    cJSON *speeds = cJSON_AddArrayToObject(object, "machine");
+    for (int i = 0; i < g->speed_count; i++) cJSON_AddItemToArray(speeds, speed_object(&g->speeds[i], g->rounds));
     cJSON *members = cJSON_AddArrayToObject(object, "members");
     for (int i = 0; i < g->member_count; i++) cJSON_AddItemToArray(members, member_object(&g->members[i], g->rounds));
     return object;
@@ -164,6 +172,7 @@ static void read_member(const cJSON *object, const contender_list *contenders, g
     member *m = &g->members[g->member_count++];
     m->who = who;
     m->type = type_of(type);
+    m->threads = (int)number(object, "threads");
     m->about = cJSON_Duplicate(cJSON_GetObjectItem(object, "about"), 1);
     copy_string(object, "skipped", m->skipped, sizeof m->skipped);
     read_rounds(object, "seconds", m->seconds);
@@ -174,17 +183,24 @@ static void read_member(const cJSON *object, const contender_list *contenders, g
     m->peak_bytes = number(object, "peak_bytes");
 }
 
+static void read_speed(const cJSON *object, group *g) {
+    if (g->speed_count == THREAD_COUNTS_MOST) return;
+    machine_speed *speed = &g->speeds[g->speed_count++];
+    speed->threads = (int)number(object, "threads");
+    g->rounds = read_rounds(object, "peak_flops", speed->peak_flops);
+    read_rounds(object, "read_bytes", speed->read_bytes);
+}
+
 static int read_group(const cJSON *object, results *r) {
     char part[16];
     copy_string(object, "part", part, sizeof part);
     shape s = read_shape(cJSON_GetObjectItem(object, "shape"));
     group_part which = PART_SHAPES;
     while (which < PART_THREADS && strcmp(part_name(which), part) != 0) which++;
-    group *g = results_add(r, which, &s, (int)number(object, "threads"));
+    group *g = results_add(r, which, &s);
     if (g == NULL) return -1;
-    g->rounds = read_rounds(object, "peak_flops", g->peak_flops);
-    read_rounds(object, "read_bytes", g->read_bytes);
     const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(object, "machine")) read_speed(item, g);
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(object, "members")) read_member(item, &r->contenders, g);
     return 0;
 }

@@ -14,8 +14,7 @@ void table_print_machine(const results *r) {
 
 void table_print_title(const group *g) {
     char text[96];
-    printf("\n%s: %s; %d thread%s\n", g->task.shape.name, shape_describe(&g->task.shape, text, sizeof text),
-           g->task.threads, g->task.threads == 1 ? "" : "s");
+    printf("\n%s: %s\n", g->shape.name, shape_describe(&g->shape, text, sizeof text));
     fflush(stdout);
 }
 
@@ -29,35 +28,46 @@ static void print_name(const member *m) {
 }
 
 static void print_against(const group *g, const member *m) {
-    const member *peer = best_peer(g, m);
+    const member *peer = best_peer(g, m), *one = one_thread(g, m);
+    if (one != NULL) printf("  %.2fx 1 thread", member_against(g, m, one).median);
     if (m->who->kind != CONTENDER_OURS || peer == NULL) return;
     spread ratio = member_against(g, m, peer);
-    printf("  %5.2fx %s %s (%.2f-%.2f)", ratio.median, peer->who->name, attn_type_name(peer->type), ratio.low,
-           ratio.high);
+    printf("  %.2fx (%.2f-%.2f) %s %s", ratio.median, ratio.low, ratio.high, peer->who->name,
+           attn_type_name(peer->type));
+}
+
+/* Of ours the names of kernels would only lengthen the line: the JSON document has them. */
+static void print_variant(const member *m) {
+    const char *variant = cJSON_GetStringValue(cJSON_GetObjectItem(m->about, "variant"));
+    if (variant != NULL && m->who->kind != CONTENDER_OURS) printf("  %s", variant);
 }
 
 static void print_member(const group *g, const member *m) {
-    const int reads = shape_reads(&g->task.shape);
-    const char *variant = cJSON_GetStringValue(cJSON_GetObjectItem(m->about, "variant"));
+    const int reads = shape_reads(&g->shape);
     spread seconds = member_seconds(g, m), rate = reads ? member_bytes(g, m) : member_flops(g, m);
     print_name(m);
-    printf("%10.3f ms %5.1f%%  %8.1f %s  %5.1f%% of %s", 1e3 * seconds.median, percent(seconds), 1e-9 * rate.median,
+    if (!member_is_measured(m)) {
+        printf("left out: %s\n", m->skipped);
+        return;
+    }
+    printf("%10.3f ms %5.1f%%  %7.1f %s  %5.1f%% of %s", 1e3 * seconds.median, percent(seconds), 1e-9 * rate.median,
            reads ? "GB/s" : "GFLOP/s", 100 * member_share(g, m).median, reads ? "read" : "peak");
     print_against(g, m);
-    printf("%s%s\n", variant == NULL ? "" : "  ", variant == NULL ? "" : variant);
+    print_variant(m);
+    printf("\n");
+}
+
+static void print_speed(const group *g, const machine_speed *speed) {
+    spread peak = spread_of(speed->peak_flops, g->rounds), read = spread_of(speed->read_bytes, g->rounds);
+    printf(" %d thread%s: peak %.1f GFLOP/s %.1f%%, reads %.1f GB/s %.1f%%\n", speed->threads,
+           speed->threads == 1 ? "" : "s", 1e-9 * peak.median, percent(peak), 1e-9 * read.median, percent(read));
 }
 
 void table_print_group(const group *g) {
-    spread peak = spread_of(g->peak_flops, g->rounds), read = spread_of(g->read_bytes, g->rounds);
-    printf("  %-19s peak %.1f GFLOP/s, %.1f%%; reads %.1f GB/s, %.1f%%\n", "machine", 1e-9 * peak.median, percent(peak),
-           1e-9 * read.median, percent(read));
-    for (int i = 0; i < g->member_count; i++) {
-        const member *m = &g->members[i];
-        if (member_is_measured(m)) {
-            print_member(g, m);
-        } else {
-            print_name(m);
-            printf("left out: %s\n", m->skipped);
+    for (int t = 0; t < g->speed_count; t++) {
+        print_speed(g, &g->speeds[t]);
+        for (int i = 0; i < g->member_count; i++) {
+            if (g->members[i].threads == g->speeds[t].threads) print_member(g, &g->members[i]);
         }
     }
     fflush(stdout);

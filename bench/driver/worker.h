@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A worker: a process that computes one problem by one library. It reads a line from its standard input and answers
- * each with one JSON object in a line on its standard output:
- *
- *     hello                            {"version":...}, or {"skip": why it is not here}; with "environment":
- * "NAME=value" where it wants to be started with that prepare {"type":..., "q":...}    {"variant":...}, or {"skip": why
- * it cannot} run N                            {"seconds": of one run, the mean of N} store FILE {}, with o in FILE quit
- * {"peak_bytes": the most memory that the process had}
- *
- * README.md describes the problem's fields.
+ * A worker: a process that computes one problem by one library. It reads a request from each line of its standard input
+ * and answers with one JSON object in a line of its standard output. README.md has the requests.
  */
 #ifndef WORKER_H
 #define WORKER_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX Runtime on the CPU: a model of one node for each of its operators that can compute the problem; the fastest counts.
-// The argument is the folder in which onnxruntime-node is installed. driver/worker.h has the protocol.
+// The argument is the folder in which onnxruntime-node is installed. ../README.md has the protocol.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const ort = existsSync(packageFile) ? createRequire(packageFile)('onnxruntime-no
 
 const elementTypes = { f32: { name: 'float32', array: Float32Array }, f16: { name: 'float16', array: Uint16Array } };
 
-let problem, element, chosen; // chosen: the variant that runs, with its session and a feed for each copy of k and v
+let problem, element; // element: of elementTypes, the problem's
 
 // -------------------------------------------------------------------------------------------------------------- tensors
 
@@ -31,28 +31,29 @@ function swapped(values, a, b, dim) {
     return result;
 }
 
-const tensor = (name, values, dims) => ({ name, type: element.name, dims, values });
-const lengths = (name, value) => ({ name, type: 'int32', dims: [1], values: Int32Array.of(value) });
+// make() gives the values, a new copy each time.
+const tensor = (name, dims, make) => ({ name, type: element.name, dims, make });
+const lengths = (name, value) => ({ name, type: 'int32', dims: [1], make: () => Int32Array.of(value) });
 
 // What the operators take: [1, heads, N, dim] as the files have it, or [1, N, heads * dim].
-function layouts({ heads_q, heads_kv, rows, keys, dim }, q, k, v) {
+function layouts({ heads_q, heads_kv, rows, keys, dim, q, k, v }) {
     return {
-        q4: tensor('q', q, [1, heads_q, rows, dim]),
-        k4: tensor('k', k, [1, heads_kv, keys, dim]),
-        v4: tensor('v', v, [1, heads_kv, keys, dim]),
-        o4: tensor('o', null, [1, heads_q, rows, dim]),
-        q3: tensor('q', swapped(q, heads_q, rows, dim), [1, rows, heads_q * dim]),
-        k3: tensor('k', swapped(k, heads_kv, keys, dim), [1, keys, heads_kv * dim]),
-        v3: tensor('v', swapped(v, heads_kv, keys, dim), [1, keys, heads_kv * dim]),
-        o3: tensor('o', null, [1, rows, heads_q * dim]),
+        q4: tensor('q', [1, heads_q, rows, dim], () => load(q)),
+        k4: tensor('k', [1, heads_kv, keys, dim], () => load(k)),
+        v4: tensor('v', [1, heads_kv, keys, dim], () => load(v)),
+        o4: tensor('o', [1, heads_q, rows, dim]),
+        q3: tensor('q', [1, rows, heads_q * dim], () => swapped(load(q), heads_q, rows, dim)),
+        k3: tensor('k', [1, keys, heads_kv * dim], () => swapped(load(k), heads_kv, keys, dim)),
+        v3: tensor('v', [1, keys, heads_kv * dim], () => swapped(load(v), heads_kv, keys, dim)),
+        o3: tensor('o', [1, rows, heads_q * dim]),
     };
 }
 
-// ------------------------------------------------------------------------------------------------------------- operators
+// ------------------------------------------------------------------------------------------------------------ operators
 
 const microsoft = { domain: 'com.microsoft', version: 1 };
 
-// Of the first it has a version without a matrix of scores, unless it is causal.
+// The first makes no matrix of scores unless it is causal.
 function multiHead(p, t) {
     const attributes = { num_heads: p.heads_q, unidirectional: +p.causal };
     const node = { op: 'MultiHeadAttention', ...microsoft, attributes, outputs: [t.o3] };
@@ -76,95 +77,92 @@ function standard(p, t) {
 // input and output at once so that it is not copied.
 function grouped(p, t) {
     const attributes = { num_heads: p.heads_q, kv_num_heads: p.heads_kv };
-    const node = { op: 'GroupQueryAttention', ...microsoft, attributes };
     const counts = [lengths('seqlens_k', p.keys - 1), lengths('total', p.keys)];
-    const present = [tensor('present_k', null, t.k4.dims), tensor('present_v', null, t.v4.dims)];
+    const outputs = [t.o3, tensor('present_k', t.k4.dims), tensor('present_v', t.v4.dims)];
+    const node = { op: 'GroupQueryAttention', ...microsoft, attributes, outputs };
     if (p.rows === p.keys) {
-        const inputs = [t.q3, t.k3, t.v3, null, null, ...counts];
-        return [{ label: 'GroupQueryAttention', node: { ...node, inputs, outputs: [t.o3, ...present] } }];
+        return [{ label: 'GroupQueryAttention', node: { ...node, inputs: [t.q3, t.k3, t.v3, null, null, ...counts] } }];
     }
     const width = p.heads_kv * p.dim;
-    const last = ({ name, values }) => tensor(name, values.slice((p.keys - 1) * width), [1, 1, width]);
-    const past = [tensor('past_k', t.k4.values, t.k4.dims), tensor('past_v', t.v4.values, t.v4.dims)];
+    const last = ({ name, make }) => tensor(name, [1, 1, width], () => make().slice((p.keys - 1) * width));
+    const past = [tensor('past_k', t.k4.dims, t.k4.make), tensor('past_v', t.v4.dims, t.v4.make)];
     const inputs = [t.q3, last(t.k3), last(t.v3), ...past, ...counts];
     const shared = { present_k: 'past_k', present_v: 'past_v' };
-    return [{ label: 'GroupQueryAttention, cache', node: { ...node, inputs, outputs: [t.o3, ...present] }, shared }];
+    return [{ label: 'GroupQueryAttention, cache', node: { ...node, inputs }, shared }];
 }
 
-const scoresMost = 2 ** 31; // bytes: a larger matrix of scores is not tried
+const scoresMost = 2 ** 29; // bytes: larger matrices of scores are not tried
 
-function variants(p, t) {
+function variants(p) {
+    const t = layouts(p);
     const all = standard(p, t);
     if (p.heads_q === p.heads_kv) all.push(...multiHead(p, t));
     if ((p.causal && p.rows === p.keys) || p.rows === 1) all.push(...grouped(p, t));
+    if (p.variant) return all.filter(({ label }) => label === p.variant);
     return 4 * p.heads_q * p.rows * p.keys > scoresMost ? all.filter(({ tiled }) => tiled) : all;
 }
 
-// -------------------------------------------------------------------------------------------------------------- sessions
+// ------------------------------------------------------------------------------------------------------------- sessions
 
-const sessionOptions = () => ({
-    executionProviders: ['cpu'],
-    intraOpNumThreads: problem.threads,
-    interOpNumThreads: 1,
-    logSeverityLevel: 4,
-});
-
-// The inputs for one copy of k and v, and the outputs: those that share memory with an input, and o, made by each run.
-function feed({ node, shared = {} }, isCopy) {
+// Outputs are those that share memory with an input, and o, which each run makes anew.
+function feed({ node, shared = {} }) {
     const inputs = {};
-    for (const { name, type, dims, values } of node.inputs.filter(Boolean)) {
-        const own = isCopy && /^(k|v|past_k|past_v)$/.test(name) ? values.slice() : values;
-        inputs[name] = new ort.Tensor(type, own, dims);
-    }
+    for (const { name, type, dims, make } of node.inputs.filter(Boolean)) inputs[name] = new ort.Tensor(type, make(), dims);
     const outputs = { o: null };
     for (const [output, input] of Object.entries(shared)) outputs[output] = inputs[input];
     return { inputs, outputs };
 }
 
-function runOnce({ session, feeds }, index) {
-    const { inputs, outputs } = feeds[index % feeds.length];
-    return session.run(inputs, outputs);
+// A session, and inputs and outputs for each copy of k and v.
+async function open(variant, copies) {
+    const session = await ort.InferenceSession.create(model(variant.node), {
+        executionProviders: ['cpu'],
+        intraOpNumThreads: problem.threads,
+        interOpNumThreads: 1,
+        logSeverityLevel: 4,
+    });
+    return { label: variant.label, session, feeds: Array.from({ length: copies }, () => feed(variant)), next: 0 };
 }
 
-// Milliseconds of the best of a few runs.
-async function timed(variant) {
-    let best = Infinity;
-    const end = performance.now() + 300;
-    for (let i = 0; i < 3 || (i < 20 && performance.now() < end); i++) {
-        const start = performance.now();
-        await runOnce(variant, 0);
-        best = Math.min(best, performance.now() - start);
+function runNext(opened) {
+    const { inputs, outputs } = opened.feeds[opened.next++ % opened.feeds.length];
+    return opened.session.run(inputs, outputs);
+}
+
+async function runTimed(one) {
+    const start = performance.now();
+    await runNext(one);
+    one.time = Math.min(one.time ?? Infinity, performance.now() - start);
+}
+
+// Each in turn until the time is over; who is far behind drops out.
+async function race(opened) {
+    const end = performance.now() + 1000 * problem.trial_seconds;
+    const best = () => Math.min(...opened.map(({ time }) => time));
+    for (let round = 0; round < 2 || performance.now() < end; round++) {
+        for (const one of opened.filter(({ time }) => time < 1.5 * best())) await runTimed(one);
     }
-    return best;
+    return opened.find(({ time }) => time === best());
 }
 
-async function open(variant) {
-    const session = await ort.InferenceSession.create(model(variant.node), sessionOptions());
-    return { ...variant, session, feeds: [feed(variant, false)] };
-}
-
-// With one there is nothing to compare.
+// The label of the fastest, or why there is none.
 async function choose(list) {
-    if (list.length === 1) return { best: await open(list[0]) };
-    let best, reason;
+    const opened = [];
+    let skip = 'no operator for it';
     for (const variant of list) {
         try {
-            const opened = await open(variant);
-            const time = await timed(opened);
-            if (!best || time < best.time) {
-                await best?.session.release();
-                best = { ...opened, time };
-            } else {
-                await opened.session.release();
-            }
+            const one = await open(variant, 1);
+            await runTimed(one);
+            opened.push(one);
         } catch (error) {
-            reason = error.message;
+            skip = error.message;
         }
     }
-    return { best, reason };
+    if (opened.length === 0) return { skip };
+    return { variant: opened.length > 1 ? (await race(opened)).label : opened[0].label };
 }
 
-// -------------------------------------------------------------------------------------------------------------- requests
+// ------------------------------------------------------------------------------------------------------------- requests
 
 function hello() {
     if (!ort) return { skip: `onnxruntime-node is not installed in ${folder}` };
@@ -172,39 +170,31 @@ function hello() {
     return { version: `${version}, node ${process.versions.node}` };
 }
 
+let chosen; // as open() gives it
+
+// The trials leave memory behind, so that they are one process's task and the measurement another's.
 async function prepare(text) {
     problem = JSON.parse(text);
     element = elementTypes[problem.type];
-    const tensors = layouts(problem, load(problem.q), load(problem.k), load(problem.v));
-    const { best, reason } = await choose(variants(problem, tensors));
-    if (!best) return { skip: `no operator can: ${reason}` };
-    chosen = best;
-    forgetPeak();
-    while (chosen.feeds.length < problem.copies) chosen.feeds.push(feed(chosen, true));
-    return { variant: chosen.label };
+    const list = variants(problem);
+    if (!problem.variant) return { ...(await choose(list)), again: true };
+    chosen = await open(list[0], problem.copies);
+    return { variant: problem.variant };
 }
 
-let next = 0; // copy
-
 async function run(repeats) {
-    if (repeats > 1) await runOnce(chosen, next++);
+    if (repeats > 1) await runNext(chosen);
     const start = performance.now();
-    for (let i = 0; i < repeats; i++) await runOnce(chosen, next++);
+    for (let i = 0; i < repeats; i++) await runNext(chosen);
     return { seconds: (performance.now() - start) / 1000 / repeats };
 }
 
 async function store(path) {
-    const { o } = await runOnce(chosen, next++);
+    const { o } = await runNext(chosen);
     const { rows, heads_q, dim } = problem;
     const values = new element.array(o.data.buffer, o.data.byteOffset, o.data.length);
     writeFileSync(path, o.dims.length === 3 ? swapped(values, rows, heads_q, dim) : values);
     return {};
-}
-
-// The peak of memory counts from here on, without the trials of the other operators.
-function forgetPeak() {
-    globalThis.gc();
-    writeFileSync('/proc/self/clear_refs', '5');
 }
 
 function quit() {

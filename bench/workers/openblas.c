@@ -5,7 +5,7 @@
  * rows of one matrix. Threads share the blocks, each product on one: at these sizes that is faster than one product on
  * all.
  *
- * Compiled for this processor and with -ffast-math, so that the compiler takes its vectorised expf.
+ * Compiled for this processor and with -ffast-math, so that the loops of the softmax become vectors.
  */
 #define _GNU_SOURCE
 #include "worker_main.h"
@@ -109,12 +109,28 @@ static void prepare(const problem *p, about *a) {
     snprintf(a->variant, sizeof a->variant, "blocks of %d rows", (int)rows);
 }
 
+/* exp(x) for x <= 0, to 3e-6 of itself: 2^r by the exponent's bits, 2^f by a polynomial. The compiler makes vectors of it,
+ * and it takes four fifths of the time of the C library's vectorised expf. */
+static inline float exp_negative(float x) {
+    const float y = 1.442695041f * x, r = rintf(y), f = y - r;
+    float power = 1.33335581e-3f;
+    power = power * f + 9.61812911e-3f;
+    power = power * f + 5.55041087e-2f;
+    power = power * f + 2.40226507e-1f;
+    power = power * f + 6.93147181e-1f;
+    power = power * f + 1.0f;
+    int32_t exponent = (int32_t)r < -126 ? -126 : (int32_t)r, bits = (exponent + 127) * (1 << 23);
+    float whole;
+    memcpy(&whole, &bits, sizeof whole);
+    return whole * power;
+}
+
 /* exp(s - max) of the first `seen`, 0 of the rest. Returns 1 / sum. */
 static float softmax(float *s, int64_t seen, int64_t count) {
     float most = s[0], sum = 0;
     for (int64_t j = 1; j < seen; j++) most = s[j] > most ? s[j] : most;
     for (int64_t j = 0; j < seen; j++) {
-        s[j] = expf(s[j] - most);
+        s[j] = exp_negative(s[j] - most);
         sum += s[j];
     }
     for (int64_t j = seen; j < count; j++) s[j] = 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's scaled_dot_product_attention on the CPU. driver/worker.h has the protocol."""
+"""PyTorch's scaled_dot_product_attention on the CPU. ../README.md has the protocol."""
 import json
 import sys
 import time

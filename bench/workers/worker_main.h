@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The common part of the workers in C: reads requests, loads tensors, keeps time. driver/worker.h has the protocol. */
+/* The common part of the workers in C: reads requests, loads tensors, keeps time. ../README.md has the protocol. */
 #ifndef WORKER_MAIN_H
 #define WORKER_MAIN_H
 
