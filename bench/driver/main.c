@@ -24,7 +24,8 @@ static int measure(results *r, group_part part, const shape *s, const int *threa
     table_print_title(g);
     if (group_measure(g, &r->contenders, part == PART_SHAPES ? o->types : 1u << ATTN_F32, &o->effort) != 0) return -1;
     table_print_group(g);
-    return 0;
+    /* After each, so that little is lost if this is stopped. */
+    return o->json == NULL ? 0 : results_write(r, o->json);
 }
 
 static int measure_shapes(results *r, const options *o) {

@@ -9,8 +9,7 @@
 
 enum { ALIGNMENT = 64 };
 
-/* ----------------------------------------------------------------------------------------------------------- the
- * problem */
+/* ------------------------------------------------------------------------------------------------------ the problem */
 
 static int64_t number(const cJSON *object, const char *name) {
     return (int64_t)cJSON_GetNumberValue(cJSON_GetObjectItem(object, name));
@@ -64,8 +63,7 @@ static int read_problem(const cJSON *from, problem *p) {
     return p->q != NULL && p->k != NULL && p->v != NULL && p->o != NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- the
- * answers */
+/* ------------------------------------------------------------------------------------------------------ the answers */
 
 typedef struct session {
     const worker_calls *calls;
