@@ -30,8 +30,7 @@ static double problem_bytes(const attn_problem *completed) {
     return bytes;
 }
 
-/* ------------------------------------------------------------------------------------------------------ tier 1: one
- * call */
+/* ------------------------------------------------------------------------------------------------- tier 1: one call */
 
 /* The arguments of the one-call functions; the public ones differ in the type of the elements only. */
 static attn_status sdpa_contiguous(attn_type type, const int64_t sizes[4], int causal, const void *q, const void *k,

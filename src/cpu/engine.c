@@ -17,12 +17,10 @@ void attn_cpu_parallel(const attn_engine *engine, int count, void (*task)(void *
     }
 }
 
-static attn_status choose_threads(attn_engine *engine, int wanted, attn_reason *reason) {
-    if (wanted < 0 || wanted > THREADS_MOST)
-        return attn_fail(reason, ATTN_ERROR_ARGUMENT, "threads is %d; 0 to %d are possible", wanted, THREADS_MOST);
+static int choose_threads(int wanted) {
     const int processors = attn_cpu_processors();
-    engine->info.threads = wanted ? wanted : processors < THREADS_MOST ? processors : THREADS_MOST;
-    return ATTN_OK;
+    if (wanted) return wanted;
+    return processors < THREADS_MOST ? processors : THREADS_MOST;
 }
 
 static attn_status choose_kernels(attn_engine *engine, attn_cpu *cpu, uint32_t mask, attn_reason *reason) {
@@ -46,8 +44,8 @@ static attn_status open_engine(attn_engine *engine, const attn_engine_options *o
     engine->info.l1d_bytes = caches.l1d;
     engine->info.l2_bytes = caches.l2;
     engine->info.l3_bytes = caches.l3;
-    attn_status status = choose_threads(engine, options->threads, reason);
-    if (!status) status = choose_kernels(engine, cpu, options->cpu_mask, reason);
+    engine->info.threads = choose_threads(options->threads);
+    attn_status status = choose_kernels(engine, cpu, options->cpu_mask, reason);
     if (!status && !cpu->parallel_for)
         status = attn_pool_open(&engine->memory, engine->info.threads, &cpu->pool, reason);
     return status;
