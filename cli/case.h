@@ -103,8 +103,7 @@ case_status case_write_stream(const case_file *c, FILE *stream, const char *name
 
 void case_free(case_file *c);
 
-/* --------------------------------------------------------------------------------------------------- built step by
- * step */
+/* ----------------------------------------------------------------------------------------------- built step by step */
 
 /* An empty case: case_add and case_set what it has, then case_finish. */
 void case_init(case_file *c);
@@ -127,8 +126,7 @@ const char *case_slot_name(case_slot slot);
 /* "bhsd", "bshd", "thd". */
 const char *case_layout_name(case_layout layout);
 
-/* ------------------------------------------------------------------------------------------------------ run and
- * compare */
+/* -------------------------------------------------------------------------------------------------- run and compare */
 
 /* The outputs of one run, laid out as the case's layout says. */
 typedef struct case_outputs {

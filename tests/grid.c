@@ -89,8 +89,7 @@ static int judge(test_grid *grid, const test_recipe *recipe, const char *engine,
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ one
- * problem */
+/* ------------------------------------------------------------------------------------------------------ one problem */
 
 /* Plans and runs, every third time in a workspace of exactly the size promised, full of NaN, before a page of no
  * access. */
@@ -215,8 +214,7 @@ static void run_problem(test_grid *grid) {
     test_case_free(made);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- the
- * grid */
+/* --------------------------------------------------------------------------------------------------------- the grid */
 
 static void open_engines(test_grid *grid) {
     grid->oracle = test_engine_open(ATTN_ENGINE_ORACLE, ATTN_CPU_ANY, 0);

@@ -177,8 +177,7 @@ static void integers_are_loaded(void **state) {
     assert_true(attn_load_integer(ATTN_I64, wide, 1) == INT64_MIN);
 }
 
-/* -------------------------------------------------------------------------------------------------------- checked
- * sizes */
+/* ---------------------------------------------------------------------------------------------------- checked sizes */
 
 static const int64_t edges[] = {0,
                                 1,

@@ -19,8 +19,7 @@
 
 #include <cmocka.h> /* wants the five above */
 
-/* --------------------------------------------------------------------------------------------------------- files by
- * hand */
+/* ---------------------------------------------------------------------------------------------------- files by hand */
 
 /* Parts of headers: a good case is {META, Q, K, V} with 64 bytes of data. */
 #define META       "\"__metadata__\":{\"attn_case\":\"1\"}"
@@ -88,8 +87,7 @@ static void assert_header_read(const char *header, size_t data_size, case_file *
     free(file.data);
 }
 
-/* ----------------------------------------------------------------------------------------------------- files on the
- * disk */
+/* ------------------------------------------------------------------------------------------------ files on the disk */
 
 static void temporary_path(char path[64]) {
     strcpy(path, "/tmp/attn-test-XXXXXX");
@@ -130,8 +128,7 @@ static bytes written(const case_file *c) {
     return file;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ good
- * files */
+/* ------------------------------------------------------------------------------------------------------- good files */
 
 static void reads_a_minimal_case(void **state) {
     (void)state;
@@ -252,8 +249,7 @@ static void keeps_gradients_for_the_backward_pass(void **state) {
     case_free(&c);
 }
 
-/* -------------------------------------------------------------------------------------------------- what is no
- * container */
+/* --------------------------------------------------------------------------------------------- what is no container */
 
 static void refuses_what_is_no_safetensors_file(void **state) {
     (void)state;
@@ -385,8 +381,7 @@ static void refuses_offsets_that_lie(void **state) {
     ASSERT_HEADERS_REFUSED(rows);
 }
 
-/* ------------------------------------------------------------------------------------------------------- what is no
- * case */
+/* -------------------------------------------------------------------------------------------------- what is no case */
 
 static void refuses_tensors_that_make_no_problem(void **state) {
     (void)state;
@@ -542,8 +537,7 @@ static void keeps_reasons_to_one_short_line(void **state) {
     free(file.data);
 }
 
-/* --------------------------------------------------------------------------------------------- truncated and very
- * large */
+/* ----------------------------------------------------------------------------------------- truncated and very large */
 
 static void refuses_every_truncation(void **state) {
     (void)state;
@@ -690,8 +684,7 @@ static void writes_no_title_that_is_not_text(void **state) {
     case_free(&c);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ round
- * trip */
+/* ------------------------------------------------------------------------------------------------------- round trip */
 
 static void assert_same_tensor(const case_tensor *a, const case_tensor *b) {
     size_t size = attn_type_size(a->type);
@@ -1068,8 +1061,7 @@ static void refuses_to_compare_other_shapes(void **state) {
     case_free(&c);
 }
 
-/* ------------------------------------------------------------------------------------------------- cases of other
- * origin */
+/* -------------------------------------------------------------------------------------------- cases of other origin */
 
 /* The folder of conformance cases beside the checkout, or NULL. */
 static DIR *open_conformance(const char *below, char path[2048]) {

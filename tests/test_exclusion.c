@@ -39,8 +39,7 @@ static int small_recipe(uint64_t index, test_recipe *recipe) {
     return pairs > 0 && pairs < 30000;
 }
 
-/* ---------------------------------------------------------------------------------------------------- garbage is not
- * used */
+/* ---------------------------------------------------------------------------------------------- garbage is not used */
 
 /* The same numbers among garbage of another kind are the same bits. */
 static void check_garbage(attn_engine *engine) {
@@ -114,8 +113,7 @@ static void garbage_under_the_mask_changes_no_bit(void **state) {
     for_all_engines(check_garbage_under_mask);
 }
 
-/* ------------------------------------------------------------------------------------------------- what is used is not
- * lost */
+/* ----------------------------------------------------------------------------------------- what is used is not lost */
 
 /* Sees the key, in whichever batch entry and head the element of K or V belongs to. */
 static int sees(const test_case *source, const int64_t at[3], int64_t b, int64_t h, int64_t i) {
@@ -250,8 +248,7 @@ static void nan_in_a_bias_reaches_its_row(void **state) {
     for_all_engines(check_nan_bias);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- extreme
- * logits */
+/* --------------------------------------------------------------------------------------------------- extreme logits */
 
 /* All logits of every row are the same number, by scale 0 and a bias: the mean of V, and lse that number + log n. */
 static void check_level(attn_engine *engine, attn_type type, int64_t rows, int64_t keys, double level) {
@@ -403,8 +400,7 @@ static void more_equal_keys_than_f16_can_count(void **state) {
     for_all_engines(check_many_equal_keys);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- empty
- * rows */
+/* ------------------------------------------------------------------------------------------------------- empty rows */
 
 typedef enum emptiness { BY_MASK, BY_BIAS, BY_WINDOW, BY_KV_LEN, BY_NO_COLUMNS, WAYS_TO_BE_EMPTY } emptiness;
 

@@ -14,8 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --------------------------------------------------------------------------------------------------- every malloc
- * counted */
+/* --------------------------------------------------------------------------------------------- every malloc counted */
 
 /* Calls of malloc and its kin by anyone in this process, so that "running allocates nothing" is seen and not believed. */
 #if defined(__GLIBC__) && !TEST_SANITIZED
@@ -106,8 +105,7 @@ static test_case *case_number(int number) {
     return test_case_make(&recipe);
 }
 
-/* ------------------------------------------------------------------------------------------------- the caller's
- * threads */
+/* --------------------------------------------------------------------------------------------- the caller's threads */
 
 typedef struct parallel_log {
     int limit; /* threads of the engine */
@@ -187,8 +185,7 @@ static void any_parallel_for_gives_the_same_bits(void **state) {
     attn_engine_close(own);
 }
 
-/* -------------------------------------------------------------------------------------------------- the caller's
- * memory */
+/* ---------------------------------------------------------------------------------------------- the caller's memory */
 
 typedef struct memory_log {
     atomic_int allocations; /* so far */
@@ -325,8 +322,7 @@ static void each_failed_allocation_is_an_error_without_a_leak(void **state) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------- several callers at
- * once */
+/* ------------------------------------------------------------------------------------------ several callers at once */
 
 typedef struct caller {
     pthread_t thread;

@@ -78,8 +78,7 @@ static void assert_same_result(attn_engine *engine, const test_case *source, con
     test_expected_free(&expected);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- weights
- * sum to 1 */
+/* ------------------------------------------------------------------------------------------------- weights sum to 1 */
 
 static void check_constant_v(attn_engine *engine, attn_type type, int shape) {
     attn_problem problem = shape_number(shape, type);
@@ -167,8 +166,7 @@ static void permuting_keys_changes_nothing(void **state) {
     for_all(check_permutation);
 }
 
-/* ----------------------------------------------------------------------------------------------------- splitting and
- * merging */
+/* -------------------------------------------------------------------------------------------- splitting and merging */
 
 /* Keys begin .. end - 1 of the source as a problem of their own: the same positions, so that windows fall alike. */
 static test_output run_part(attn_engine *engine, const test_case *source, int64_t begin, int64_t end, int sinks) {
@@ -412,8 +410,7 @@ static void a_shift_of_logits_moves_lse_alone(void **state) {
     for_all(check_shift);
 }
 
-/* ------------------------------------------------------------------------------------------------ one feature by
- * another */
+/* ------------------------------------------------------------------------------------------- one feature by another */
 
 /* Distances as a bias tensor are ALiBi; a lower triangle as a mask is causal; both together, and lengths, too. */
 static void check_rules_as_tensors(attn_engine *engine, attn_type type, int shape) {

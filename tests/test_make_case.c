@@ -47,8 +47,7 @@ static int64_t count_of(const case_tensor *tensor) {
     return count;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- the
- * values */
+/* ------------------------------------------------------------------------------------------------------- the values */
 
 static void has_every_feature_that_is_wanted(void **state) {
     (void)state;
@@ -216,8 +215,7 @@ static void gives_each_tensor_numbers_of_its_own(void **state) {
     case_free(&other);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- bad
- * options */
+/* ------------------------------------------------------------------------------------------------------ bad options */
 
 static void assert_refused(const make_case_options *options, case_status status, const char *part) {
     case_file c;

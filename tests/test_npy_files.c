@@ -49,8 +49,7 @@ static void assert_refused(int version, const char *header, size_t data_size, ca
     free(file);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ good
- * files */
+/* ------------------------------------------------------------------------------------------------------- good files */
 
 typedef struct good_header {
     int version;
@@ -151,8 +150,7 @@ static void writes_headers_as_numpy_does(void **state) {
     free(cube.owned);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- bad
- * files */
+/* -------------------------------------------------------------------------------------------------------- bad files */
 
 static void refuses_what_is_no_npy_file(void **state) {
     (void)state;
@@ -261,8 +259,7 @@ static void writes_no_bfloat16(void **state) {
     free(tensor.owned);
 }
 
-/* --------------------------------------------------------------------------------------------------------- arrays as
- * cases */
+/* -------------------------------------------------------------------------------------------------- arrays as cases */
 
 /* A .npy file of that shape in a new temporary place. */
 static void make_array(char path[64], attn_type type, int rank, const int64_t *shape) {

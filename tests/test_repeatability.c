@@ -149,8 +149,7 @@ static void batch_entries_are_independent(void **state) {
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------- batch
- * invariance */
+/* ------------------------------------------------------------------------------------------------- batch invariance */
 
 /* Rows of one batch entry of a larger problem. */
 typedef struct excerpt {

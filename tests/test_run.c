@@ -347,8 +347,7 @@ static void any_workspace_gives_the_same_bits(void **state) {
     tear_down(&f);
 }
 
-/* --------------------------------------------------------------------------------------------------------- nothing to
- * do */
+/* ---------------------------------------------------------------------------------------------------- nothing to do */
 
 static void empty_problems_succeed_and_need_no_pointers(void **state) {
     attn_engine *engine = test_engine_open(ATTN_ENGINE_CPU, ATTN_CPU_ANY, 2);

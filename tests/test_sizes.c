@@ -22,8 +22,7 @@ static void *reserve(size_t size) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* -------------------------------------------------------------------------------------------------------- large
- * strides */
+/* ---------------------------------------------------------------------------------------------------- large strides */
 
 /* The dimension of each tensor that has the large stride. */
 typedef enum far_dimension { FAR_BATCH, FAR_HEAD, FAR_ROW, FAR_COLUMN, FAR_DIMENSIONS } far_dimension;
@@ -145,8 +144,7 @@ static void far_lse_bias_and_mask(void **state) {
     munmap(mask, bytes);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- large
- * counts */
+/* ----------------------------------------------------------------------------------------------------- large counts */
 
 /* Two keys of which the row sees both, D = 1: o and lse by hand. */
 static void check_counts(attn_engine *engine, int64_t batch, int64_t heads, int64_t rows) {

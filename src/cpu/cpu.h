@@ -67,8 +67,7 @@ int64_t attn_cpu_groups(const attn_problem *completed);
 
 size_t attn_cpu_plan_explain(const attn_plan *plan, char *text, size_t size);
 
-/* ------------------------------------------------------------------------------------------- tile.c, item.c and
- * block.c */
+/* --------------------------------------------------------------------------------------- tile.c, item.c and block.c */
 
 /* One thread's buffers; reals unless said otherwise. */
 typedef struct attn_scratch {

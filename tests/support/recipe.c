@@ -121,8 +121,7 @@ static void limit_work(test_prng *prng, attn_problem *problem) {
     while (work_of(problem) > limit) reduce(prng, problem);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- what it
- * has */
+/* ------------------------------------------------------------------------------------------------------ what it has */
 
 static void draw_types(test_prng *prng, attn_problem *problem) {
     static const int64_t types[] = {ATTN_F32, ATTN_F32, ATTN_F32,  ATTN_F32,  ATTN_F32,
