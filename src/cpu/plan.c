@@ -8,11 +8,13 @@
 #include <string.h>
 
 enum {
-    ITEM_BYTES = 640 * 1024, /* of an item's q and o: what a second cache holds beside the tiles */
-    ITEM_ROWS_LEAST = 192,   /* fewer rows would not pay for packing k and v of every tile */
-    ITEMS_PER_THREAD = 4,    /* so that threads finish together */
-    FEW_ROWS = 32,           /* up to here, dots() without packing is faster */
-    SPLITS_IN_ALL = 64,      /* items of few rows in one run, if the keys allow */
+    ITEM_BYTES_UNKNOWN = 640 * 1024, /* of an item's q and o, where the caches are not known */
+    ITEM_BYTES_LEAST = 128 * 1024,
+    ITEM_BYTES_MOST = 1024 * 1024,
+    ITEM_ROWS_LEAST = 192, /* fewer rows would not pay for packing k and v of every tile */
+    ITEMS_PER_THREAD = 4,  /* so that threads finish together */
+    FEW_ROWS = 32,         /* up to here, dots() without packing is faster */
+    SPLITS_IN_ALL = 64,    /* items of few rows in one run, if the keys allow */
     SPLIT_KEYS_LEAST = 512
 };
 
@@ -40,14 +42,21 @@ int64_t attn_cpu_groups(const attn_problem *p) {
     return p->batch * p->heads_kv;
 }
 
+/* An item's q and o pass by for every tile: they take a third of the second cache, beside the tile and its scores. */
+static int64_t choose_item_bytes(const attn_plan *plan) {
+    const int64_t l2 = plan->engine->info.l2_bytes;
+    if (l2 == 0) return ITEM_BYTES_UNKNOWN;
+    return smaller(larger(l2 / 3, ITEM_BYTES_LEAST), ITEM_BYTES_MOST);
+}
+
 /*
- * Items get as many rows as memory allows, as each packs the keys for itself, but not so many that threads would wait
+ * Items get as many rows as the cache allows, as each packs the keys for itself, but not so many that threads would wait
  * for each other. Rows are dealt out evenly. How many there are changes no result.
  */
 static int64_t choose_item_rows(const attn_plan *plan, const attn_cpu_plan *cpu) {
     const attn_problem *p = &plan->problem;
     const int64_t row_bytes = (p->dim + cpu->o_stride) * (int64_t)attn_type_size(cpu->kernels->type);
-    const int64_t most = larger(round_up(ITEM_BYTES / row_bytes, cpu->kernels->mr), cpu->kernels->mr);
+    const int64_t most = larger(round_up(choose_item_bytes(plan) / row_bytes, cpu->kernels->mr), cpu->kernels->mr);
     const int64_t rows = larger(attn_cpu_rows_of_group(p), 1);
     const int64_t threads = plan->engine->info.threads;
     const double share = (double)rows * (double)attn_cpu_groups(p) / (double)(threads * ITEMS_PER_THREAD);
