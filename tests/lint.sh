@@ -45,7 +45,7 @@ shells_clean() { shell_scripts | xargs shellcheck; }
 
 # Data, the licence itself and prose (which says it once, in LICENSE) carry no line of their own.
 has_licence_line() {
-    files | grep -vE '(^LICENSE|^tests/cli/golden/.*|\.md|\.json|\.png|\.jpg|\.npy|\.safetensors|\.bin|\.gitignore)$' | while read -r f; do
+    files | grep -vE '(^LICENSE|^tests/cli/golden/.*|\.md|\.json|\.png|\.svg|\.jpg|\.npy|\.safetensors|\.bin|\.gitignore)$' | while read -r f; do
         head -n 4 "$f" | grep -aq 'SPDX-License-Identifier: Apache-2\.0' || echo "$f"
     done | nothing
 }

@@ -55,7 +55,11 @@ static void print_cells(FILE *out, const row *at, const columns *all, int millis
     }
 }
 
-static void print_shapes(FILE *out, const results *r, int threads, int reads) {
+static void print_picture(FILE *out, const char *pictures, const char *name, const char *what) {
+    if (pictures != NULL) fprintf(out, "\n![%s](%s/%s.svg)\n", what, pictures, name);
+}
+
+static void print_shapes(FILE *out, const results *r, int threads, int reads, const char *pictures) {
     static const char *const computing[] = {"of the peak", "against 1 thread", "against the best peer", NULL};
     static const char *const reading[] = {"of the reading", "against 1 thread", "against the best peer", NULL};
     const choice chosen = {PART_SHAPES, threads, reads};
@@ -69,13 +73,16 @@ static void print_shapes(FILE *out, const results *r, int threads, int reads) {
         print_cells(out, &lines.items[i], &all, reads);
         print_ratios(out, &lines.items[i]);
     }
+    char name[32];
+    snprintf(name, sizeof name, "%s-%d", reads ? "decode" : "prefill", threads);
+    print_picture(out, pictures, name, reads ? "GB/s of each shape" : "GFLOP/s of each shape");
 }
 
 static double mebibytes(double bytes) {
     return bytes / (1 << 20);
 }
 
-static void print_lengths(FILE *out, const results *r) {
+static void print_lengths(FILE *out, const results *r, const char *pictures) {
     static const char *const more[] = {"our workspace, MiB", "our process at its peak, MiB", NULL};
     const choice chosen = {PART_LENGTHS, 0, -1};
     const rows lines = rows_of(r, &chosen);
@@ -93,9 +100,11 @@ static void print_lengths(FILE *out, const results *r) {
             fprintf(out, " %.2f | %.1f |\n", mebibytes(member_workspace(m)), mebibytes(m->peak_bytes));
         }
     }
+    print_picture(out, pictures, "time", "Seconds against the length");
+    print_picture(out, pictures, "memory", "MiB against the length");
 }
 
-static void print_threads(FILE *out, const results *r) {
+static void print_threads(FILE *out, const results *r, const char *pictures) {
     static const char *const more[] = {"of the peak", "against 1 thread", "against the best peer", NULL};
     const choice chosen = {PART_THREADS, 0, -1};
     const rows lines = rows_of(r, &chosen);
@@ -108,13 +117,13 @@ static void print_threads(FILE *out, const results *r) {
         print_cells(out, &lines.items[i], &all, 0);
         print_ratios(out, &lines.items[i]);
     }
+    print_picture(out, pictures, "threads", "GFLOP/s against the number of threads");
 }
 
 static void print_machine(FILE *out, const results *r) {
     const machine *m = &r->machine;
     int threads[THREAD_COUNTS_MOST], count = threads_of(r, PART_SHAPES, threads);
-    fprintf(out, "Measured on %s, with %d processors (%s), %s; peak and bandwidth with %s.\n", m->cpu, m->processors,
-            m->system, m->date, m->isa);
+    fprintf(out, "Measured on %s, %d processors, with %s (%s).\n", m->cpu, m->processors, m->isa, m->date);
     for (int i = 0; i < count; i++) {
         fprintf(out, "%d thread%s: %.1f GFLOP/s of multiply-adds in registers, %.1f GB/s read.\n", threads[i],
                 threads[i] == 1 ? "" : "s", 1e-9 * results_peak_flops(r, threads[i]),
@@ -128,24 +137,24 @@ static void print_machine(FILE *out, const results *r) {
     }
 }
 
-static void print_all(FILE *out, const results *r) {
+static void print_all(FILE *out, const results *r, const char *pictures) {
     int threads[THREAD_COUNTS_MOST], count = threads_of(r, PART_SHAPES, threads);
     print_machine(out, r);
     for (int reads = 0; reads <= 1; reads++) {
-        for (int i = 0; i < count; i++) print_shapes(out, r, threads[i], reads);
+        for (int i = 0; i < count; i++) print_shapes(out, r, threads[i], reads, pictures);
     }
-    print_lengths(out, r);
-    print_threads(out, r);
+    print_lengths(out, r, pictures);
+    print_threads(out, r, pictures);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- file */
 
-static char *tables(const results *r) {
+static char *tables(const results *r, const char *pictures) {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) return NULL;
-    print_all(out, r);
+    print_all(out, r, pictures);
     return fclose(out) == 0 ? text : NULL;
 }
 
@@ -157,8 +166,8 @@ static char *split(char *before) {
     return after;
 }
 
-int docs_write(const results *r, const char *path) {
-    char *before = text_file_read(path), *between = tables(r), *after = before == NULL ? NULL : split(before);
+int docs_write(const results *r, const char *path, const char *pictures) {
+    char *before = text_file_read(path), *between = tables(r, pictures), *after = before == NULL ? NULL : split(before);
     int status = -1;
     if (after != NULL && between != NULL) {
         status = text_file_write(path, (const char *const[]){before, "\n\n", between, "\n", after, NULL});

@@ -9,9 +9,9 @@
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* A moment for the threads of the last one, who may spin a while for more work, to go to sleep. */
+/* A while for the threads of the last one, who may spin in wait for more work, to go to sleep. */
 static void settle(void) {
-    nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
 }
 
 static void measure_machine(machine_speed *speed, attn_engine *engine, int round) {

@@ -7,6 +7,7 @@
 #include "table.h"
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* OpenBLAS at its best: its worker finds the fastest kernels, and its own threads share the blocks. */
@@ -85,11 +86,17 @@ static int report_again(results *r, const options *o) {
     return 0;
 }
 
+/* Of a folder beside the page, its name is the way there. */
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
 static int write_reports(const results *r, const options *o) {
     int status = 0;
     if (o->json != NULL && results_write(r, o->json) != 0) status = -1;
     if (o->out != NULL && plots_write(r, o->out) != 0) status = -1;
-    if (o->docs != NULL && docs_write(r, o->docs) != 0) status = -1;
+    if (o->docs != NULL && docs_write(r, o->docs, o->out == NULL ? NULL : last_part(o->out)) != 0) status = -1;
     return status;
 }
 

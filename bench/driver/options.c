@@ -27,7 +27,10 @@ static const char usage[] =
     "result, beside the table\n"
     "  --json FILE     everything, every sample\n"
     "  --out FOLDER    plots as PNG and SVG; needs gnuplot\n"
-    "  --docs FILE     tables, into a Markdown file between its lines <!-- bench --> and <!-- /bench -->\n";
+    "  --docs FILE     tables, into a Markdown file between its lines <!-- bench --> and <!-- /bench -->; with --out "
+    "also\n"
+    "                  the pictures, of which the folder has to be beside the file\n"
+    "  --write-docs    ./dev bench: --docs docs/performance.md --out docs/plots\n";
 
 /* What --quick and the default are. */
 static const effort full = {
