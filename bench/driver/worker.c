@@ -8,8 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static int spawn(pid_t *pid, char *const command[], int input, int output) {
     posix_spawn_file_actions_t actions;
     int error = posix_spawn_file_actions_init(&actions);

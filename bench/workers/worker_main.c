@@ -36,11 +36,11 @@ static void *load(const char *path, int64_t count, size_t element_bytes) {
 
 static const void **load_copies(const char *path, int copies, int64_t count, size_t element_bytes) {
     const void **all = calloc((size_t)copies, sizeof *all);
-    for (int i = 0; all != NULL && i < copies; i++) {
-        all[i] = load(path, count, element_bytes);
-        if (all[i] == NULL) return NULL;
-    }
-    return all;
+    int loaded = 0;
+    while (all != NULL && loaded < copies && (all[loaded] = load(path, count, element_bytes)) != NULL) loaded++;
+    if (loaded == copies) return all;
+    free(all);
+    return NULL;
 }
 
 static int read_problem(const cJSON *from, problem *p) {
