@@ -123,13 +123,12 @@ static void print_threads(FILE *out, const results *r, const char *pictures) {
 static void print_machine(FILE *out, const results *r) {
     const machine *m = &r->machine;
     int threads[THREAD_COUNTS_MOST], count = threads_of(r, PART_SHAPES, threads);
-    fprintf(out, "Measured on %s, %d processors, with %s (%s).\n", m->cpu, m->processors, m->isa, m->date);
+    fprintf(out, "Measured on %s, %d processors, with %s (%s):\n\n", m->cpu, m->processors, m->isa, m->date);
     for (int i = 0; i < count; i++) {
-        fprintf(out, "%d thread%s: %.1f GFLOP/s of multiply-adds in registers, %.1f GB/s read.\n", threads[i],
+        fprintf(out, "- %d thread%s: %.1f GFLOP/s of multiply-adds in registers, %.1f GB/s read\n", threads[i],
                 threads[i] == 1 ? "" : "s", 1e-9 * results_peak_flops(r, threads[i]),
                 1e-9 * results_read_bytes(r, threads[i]));
     }
-    fputs("\n", out);
     for (int i = 0; i < r->contenders.count; i++) {
         const contender *c = &r->contenders.items[i];
         fprintf(out, "- %s: %s%s\n", c->name, c->absent[0] != '\0' ? "not measured: " : "",

@@ -133,7 +133,7 @@ static void calibrate(member *m, const effort *e) {
     if (m->skipped[0] != '\0') return;
     double repeats = ceil(e->sample_seconds / fmax(seconds, 1e-9));
     m->repeats = (int)fmin(repeats, REPEATS_MOST);
-    m->rounds = seconds > e->slow_seconds ? e->slow_rounds : e->rounds;
+    m->rounds = seconds > e->slow_seconds && e->slow_rounds < e->rounds ? e->slow_rounds : e->rounds;
 }
 
 void member_start(const shape *s, member *m, const data *d, const effort *e) {

@@ -88,7 +88,10 @@ static void hello(about *a) {
         memcpy(best_name, name, sizeof name);
         if (i > 0) snprintf(a->environment, sizeof a->environment, "OPENBLAS_CORETYPE=%s", cores[i]);
     }
-    snprintf(a->version, sizeof a->version, "%.80s, kernels for %.30s", openblas_get_config(), best_name);
+    /* "OpenBLAS 0.3.21 ...", where the rest is how it was built */
+    char number[32] = "";
+    if (sscanf(openblas_get_config(), "%*s %31s", number) != 1) snprintf(number, sizeof number, "of unknown version");
+    snprintf(a->version, sizeof a->version, "%s, kernels for %s", number, best_name);
 }
 
 /* -------------------------------------------------------------------------------------------------------- attention */
