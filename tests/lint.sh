@@ -33,7 +33,7 @@ formatted() { files '*.c' '*.h' '*.cpp' | xargs clang-format --dry-run -Werror; 
 
 # Sources that this machine compiles, by its compile commands, so that each is seen with its own flags.
 tidy() {
-    files 'src/*.c' 'cli/*.c' 'tests/*.c' 'examples/*.c' | while read -r f; do
+    files 'src/*.c' 'cli/*.c' 'tests/*.c' 'examples/*.c' 'bench/*.c' 'fuzz/*.c' | while read -r f; do
         ! grep -q "\"file\": \"$PWD/$f\"" "$build/compile_commands.json" || echo "$f"
     done | xargs -P "$(getconf _NPROCESSORS_ONLN)" -n 4 clang-tidy --quiet -p "$build" 2>/dev/null
 }
