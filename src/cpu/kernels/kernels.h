@@ -32,7 +32,7 @@ enum {
     ATTN_SCORE_STRIDE = ATTN_TILE_KEYS + 16, /* rows of scores start in different sets of a cache */
     ATTN_BLOCK_ROWS = 96,                    /* a multiple of every mr */
     ATTN_ROW_PANELS = ATTN_BLOCK_ROWS / 2,   /* at most: mr is 2 or more */
-    ATTN_LANES_MAX = 16                      /* of any vector; row vectors are padded to it */
+    ATTN_LANES_MAX = 16                      /* of any vector */
 };
 
 /* Of one row panel within a tile: the keys that at least one of its rows may see, counted from the tile's first. */
@@ -111,7 +111,7 @@ typedef struct attn_kernels {
     void (*accumulate)(void *o, int64_t o_stride, const void *p, const void *v, int64_t v_stride, const void *alpha,
                        const attn_panel_keys *panels, int rows, attn_ahead ahead);
 
-    /* Row statistics: m = -inf, l = 0; and read or joined as doubles. */
+    /* Statistics of rows that have seen no key: m = -inf, l = 0. */
     void (*begin_rows)(void *m, void *l, int rows);
     /* 1 if all n reals are finite. */
     int (*all_finite)(const void *data, int64_t n);
