@@ -5,9 +5,10 @@
  * Three yardsticks, from the strictest:
  *
  *   same bits    what moves, rounds or excludes numbers gives the bits of the definition and of the portable twin
- *   same chain   scores() and accumulate() give the bits of one chain of multiply-adds in the order that kernels.h
- *                promises, written here with fma() (with two roundings for portable C): the same bits for every number
- *                of rows, keys and columns follow from it, and NaN, infinities and overflow need no rule of their own
+ *   same chain   scores(), scores_in_place() and accumulate() give the bits of one chain of multiply-adds in the order
+ *                that kernels.h promises, and accumulate_rows() those of one chain a part of the keys, written here with
+ *                fma() (with two roundings for portable C): the same bits for every number of rows, keys and columns
+ *                follow from it, and NaN, infinities and overflow need no rule of their own
  *   bounds       against the definition in double. With u the unit roundoff and e half the smallest subnormal, a sum of
  *                n products in whatever order is off by at most n (u sum |a_i b_i| + e), as each product and each
  *                addition is off by u times its result (Higham, "Accuracy and Stability of Numerical Algorithms",
@@ -49,6 +50,20 @@ typedef struct subject {
     double exp_growth;   /* and its growth with |x|: the error of ln 2 in the type over ln 2 */
 } subject;
 
+/* The largest finite number. */
+static double largest_of(attn_type type) {
+    switch (type) {
+    case ATTN_F64:
+        return 0x1.fffffffffffffp1023;
+    case ATTN_F16:
+        return 0x1.ffcp15;
+    case ATTN_BF16:
+        return 0x1.fep127;
+    default:
+        return 0x1.fffffep127;
+    }
+}
+
 static subject subject_make(const attn_kernel_set *set, attn_type type) {
     const int wide = type == ATTN_F64;
     subject s = {.type = type, .fused = set->cpu != ATTN_CPU_PORTABLE};
@@ -57,7 +72,7 @@ static subject subject_make(const attn_kernel_set *set, attn_type type) {
     s.roundoff = test_unit_roundoff(type);
     s.underflow = test_underflow(type);
     s.normal = wide ? 0x1p-1022 : 0x1p-126;
-    s.largest = wide ? 0x1.fffffffffffffp1023 : 0x1.fffffep127;
+    s.largest = largest_of(type);
     s.exp_lowest = wide ? -709.09 : (double)-88.03f;
     s.exp_relative = wide ? 5e-18 : 3.1e-9;
     s.exp_growth = wide ? 3.35e-17 : 2.75e-9;
@@ -182,45 +197,87 @@ static void expect_near(double got, double expected, double tolerance, const cha
 typedef enum data_kind {
     NORMAL,
     WIDE,      /* magnitudes over many binary orders */
-    LARGE,     /* products of two, and sums of 256 of those, just fit the type */
-    SMALL,     /* products of two are subnormal */
+    LARGE,     /* products of two, and sums of 256 of those, just fit the type; f16 has no room for them */
+    SMALL,     /* products of two are subnormal; of f16, the numbers themselves */
     SUBNORMAL, /* half of the numbers are */
     SPECIAL,   /* NaN, infinities, the ends of the range and zeros among normal ones */
     DATA_KINDS
 } data_kind;
 
-static double draw_exponent(test_prng *prng, int low, int high) {
-    const double size = ldexp(0.5 + test_prng_uniform(prng) / 2, (int)test_prng_range(prng, low, high));
+typedef struct exponents {
+    int low, high;
+} exponents;
+
+/* Of the numbers of each kind, by type. */
+typedef struct data_sizes {
+    exponents wide, large, small, subnormal;
+} data_sizes;
+
+static data_sizes sizes_of(attn_type type) {
+    switch (type) {
+    case ATTN_F64:
+        return (data_sizes){{-200, 200}, {506, 507}, {-538, -530}, {-1073, -1022}};
+    case ATTN_F16:
+        return (data_sizes){{-12, 12}, {14, 15}, {-23, -14}, {-23, -14}};
+    case ATTN_BF16:
+        return (data_sizes){{-25, 25}, {58, 59}, {-75, -70}, {-132, -126}};
+    default:
+        return (data_sizes){{-25, 25}, {58, 59}, {-75, -70}, {-148, -126}};
+    }
+}
+
+static double draw_within(test_prng *prng, exponents range) {
+    const double size = ldexp(0.5 + test_prng_uniform(prng) / 2, (int)test_prng_range(prng, range.low, range.high));
     return test_prng_chance(prng, 50) ? size : -size;
 }
 
-static double draw_special(test_prng *prng, const subject *s) {
-    const double specials[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, s->largest, -s->largest, 0.0, -0.0};
+static double draw_special(test_prng *prng, attn_type type) {
+    const double largest = largest_of(type);
+    const double specials[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, largest, -largest, 0.0, -0.0};
     if (test_prng_chance(prng, 96)) return test_prng_normal(prng);
     return specials[test_prng_range(prng, 0, (int)(sizeof specials / sizeof specials[0]) - 1)];
 }
 
-static double draw(test_prng *prng, const subject *s, data_kind kind) {
-    const int wide = s->type == ATTN_F64;
+static double draw(test_prng *prng, attn_type type, data_kind kind) {
+    const data_sizes sizes = sizes_of(type);
     switch (kind) {
     case WIDE:
-        return draw_exponent(prng, wide ? -200 : -25, wide ? 200 : 25);
+        return draw_within(prng, sizes.wide);
     case LARGE:
-        return draw_exponent(prng, wide ? 506 : 58, wide ? 507 : 59);
+        return draw_within(prng, sizes.large);
     case SMALL:
-        return draw_exponent(prng, wide ? -538 : -75, wide ? -530 : -70);
+        return draw_within(prng, sizes.small);
     case SUBNORMAL:
-        return test_prng_chance(prng, 50) ? draw_exponent(prng, wide ? -1073 : -148, wide ? -1022 : -126)
-                                          : test_prng_normal(prng);
+        return test_prng_chance(prng, 50) ? draw_within(prng, sizes.subnormal) : test_prng_normal(prng);
     case SPECIAL:
-        return draw_special(prng, s);
+        return draw_special(prng, type);
     default:
         return test_prng_normal(prng);
     }
 }
 
-static void fill(buffer *b, int64_t first, int64_t count, test_prng *prng, const subject *s, data_kind kind) {
-    for (int64_t n = 0; n < count; n++) put(b, first + n, draw(prng, s, kind));
+static void fill(buffer *b, int64_t first, int64_t count, test_prng *prng, data_kind kind) {
+    for (int64_t n = 0; n < count; n++) put(b, first + n, draw(prng, b->type, kind));
+}
+
+/* -------------------------------------------------------------------------------------------------- sums of products */
+
+/* By the definition in double, and as one chain of multiply-adds. */
+typedef struct product_sum {
+    int64_t count;
+    double exact, sizes, chain;
+} product_sum;
+
+static void add_product(const subject *s, product_sum *sum, double a, double b) {
+    sum->count++;
+    sum->exact += a * b;
+    sum->sizes += fabs(a * b);
+    sum->chain = multiply_add(s, a, b, sum->chain);
+}
+
+/* Of `more` roundings beyond one a product. */
+static double sum_tolerance(const subject *s, const product_sum *sum, int more) {
+    return (double)(sum->count + more) * ((s->roundoff + 0x1p-53) * sum->sizes + s->underflow);
 }
 
 /* -------------------------------------------------------------------------------------------------- rows of storage */
@@ -474,7 +531,7 @@ static void store_row_keeps_every_nan(void **state) {
 static void check_scale_row(const subject *s, int64_t n, double scale, int in_place) {
     buffer src = buffer_make(s->type, n, TIGHT), dst = buffer_make(s->type, n, TIGHT);
     test_prng prng = test_prng_make(13, (uint64_t)n);
-    fill(&src, 0, n, &prng, s, n % 2 ? SPECIAL : WIDE);
+    fill(&src, 0, n, &prng, n % 2 ? SPECIAL : WIDE);
     if (in_place && n > 0) memcpy(dst.data, src.data, (size_t)n * attn_type_size(s->type));
     buffer_seal(&dst);
     buffer_allow(&dst, 0, n);
@@ -517,7 +574,7 @@ static buffer make_rows(const subject *s, const void **rows, int count, int64_t 
     buffer b = buffer_make(s->type, count * (dim + 1), TIGHT);
     for (int r = 0; r < count; r++) {
         const int64_t first = (count - 1 - r) * (dim + 1) + 1;
-        fill(&b, first, dim, &prng, s, SPECIAL);
+        fill(&b, first, dim, &prng, SPECIAL);
         rows[r] = at(&b, first);
     }
     return b;
@@ -603,10 +660,11 @@ typedef struct score_case {
     int64_t dim;
     int rows;
     buffer q, k, scores, row_max;
+    attn_next next;
 } score_case;
 
 static void call_scores(const subject *s, score_case *c, int row_begin, int row_end) {
-    s->kernels->scores(c->scores.data, c->row_max.data, c->q.data, c->k.data, c->dim, row_begin, row_end);
+    s->kernels->scores(c->scores.data, c->row_max.data, c->q.data, c->k.data, c->dim, row_begin, row_end, &c->next);
 }
 
 static score_case score_case_make(const subject *s, int64_t dim, data_kind kind) {
@@ -617,8 +675,8 @@ static score_case score_case_make(const subject *s, int64_t dim, data_kind kind)
     c.k = buffer_make(s->type, k->nr * dim, ALIGNED);
     c.scores = buffer_make(s->type, (int64_t)c.rows * STRIDE, ALIGNED);
     c.row_max = buffer_make(s->type, (int64_t)c.rows * k->lanes, ALIGNED);
-    fill(&c.q, 0, c.rows * dim, &prng, s, kind);
-    fill(&c.k, 0, k->nr * dim, &prng, s, kind);
+    fill(&c.q, 0, c.rows * dim, &prng, kind);
+    fill(&c.k, 0, k->nr * dim, &prng, kind);
     return c;
 }
 
@@ -647,17 +705,12 @@ static double row_max_before(const subject *s, const score_case *c, int64_t inde
 static void check_score(const subject *s, const score_case *c, int row, int key, int bounded) {
     const int mr = s->kernels->mr, nr = s->kernels->nr;
     const int64_t panel = row / mr * mr * c->dim;
-    double exact = 0, sizes = 0, chain = 0;
-    for (int64_t d = 0; d < c->dim; d++) {
-        const double a = get(&c->q, panel + d * mr + row % mr), b = get(&c->k, d * nr + key);
-        exact += a * b;
-        sizes += fabs(a * b);
-        chain = multiply_add(s, a, b, chain);
-    }
+    product_sum sum = {0};
+    for (int64_t d = 0; d < c->dim; d++)
+        add_product(s, &sum, get(&c->q, panel + d * mr + row % mr), get(&c->k, d * nr + key));
     const double got = get(&c->scores, (int64_t)row * STRIDE + key);
-    const double tolerance = (double)c->dim * ((s->roundoff + 0x1p-53) * sizes + s->underflow);
-    expect_same(got, chain, "scores, by the chain", row, key);
-    if (bounded) expect_near(got, exact, tolerance, "scores, by the definition", row, key);
+    expect_same(got, sum.chain, "scores, by the chain", row, key);
+    if (bounded) expect_near(got, sum.exact, sum_tolerance(s, &sum, 0), "scores, by the definition", row, key);
 }
 
 /* NaN aside, which max may pass over: softmax() has to notice it. */
@@ -713,10 +766,16 @@ static void check_score_rows(const subject *s, score_case *c, const score_case *
     }
 }
 
+/* What is fetched ahead need not be memory at all. */
+static attn_next past_the_end(const buffer *b) {
+    return (attn_next){{(const char *)b->block.data + b->block.size, 1000, 100, 100, 0}, 3};
+}
+
 static void scores_of_any_rows_are_the_same_bits(void **state) {
     const subject *s = *state;
     for (int64_t dim = 5; dim <= 64; dim += 59) {
         score_case all = score_case_make(s, dim, WIDE), some = score_case_make(s, dim, WIDE);
+        some.next = past_the_end(&some.k);
         score_case_begin(s, &all);
         call_scores(s, &all, 0, all.rows);
         for (int row_begin = 0; row_begin < all.rows; row_begin += s->kernels->mr)
@@ -727,80 +786,123 @@ static void scores_of_any_rows_are_the_same_bits(void **state) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- dots */
+/* ---------------------------------------------------------------------------------------------------- rows in place */
 
-enum { DOTS_ROWS = 33, DOTS_KEYS = 250 };
+enum { PART_KEYS = 32 }; /* are passed over at a time, by kernels.inc: o is added to once for so many */
 
-typedef struct dots_case {
-    int64_t dim, k_stride;
-    buffer q, k, scores;
-    attn_ahead ahead;
-} dots_case;
-
-static void call_dots(const subject *s, dots_case *c, int row, int rows, int key, int keys) {
-    s->kernels->dots(at(&c->scores, (int64_t)row * STRIDE + key), at(&c->q, row * c->dim), rows,
-                     at(&c->k, key * c->k_stride), c->k_stride, keys, c->dim, c->ahead);
+/* What rows of k and v may be stored as where they lie. */
+static int can_lie_in_place(const subject *s, attn_type type) {
+    return type == s->type || (s->type == ATTN_F32 && attn_type_size(type) == 2);
 }
 
-/* Keys are the caller's: at any address, the last one ending where the memory does. */
-static dots_case dots_case_make(const subject *s, int64_t dim, int64_t k_stride, data_kind kind) {
-    dots_case c = {.dim = dim, .k_stride = k_stride};
+/* The caller's rows: at any stride, the highest of them ending where the memory does. What is fetched ahead of them lies
+ * behind it, so need not be memory at all. */
+typedef struct placed_rows {
+    buffer memory;
+    int64_t first, stride;
+} placed_rows;
+
+/* One behind the other, with gaps, in the opposite order, one row for all, and windows that slide over one. */
+static int64_t stride_in_place(int which, int64_t columns) {
+    const int64_t strides[] = {columns, columns + 1, -columns, 0, columns + 70, -columns - 3, 1, -1};
+    return strides[which % (int)(sizeof strides / sizeof strides[0])];
+}
+
+static placed_rows placed_rows_make(attn_type type, int64_t count, int64_t columns, int64_t stride, test_prng *prng,
+                                    data_kind kind) {
+    placed_rows rows = {.first = first_index(stride, count), .stride = stride};
+    rows.memory = buffer_make(type, reach(stride, count) + columns - 1, TIGHT);
+    for (int64_t r = 0; r < count; r++) fill(&rows.memory, rows.first + r * stride, columns, prng, kind);
+    return rows;
+}
+
+/* The same numbers as reals. */
+static void placed_rows_convert(const subject *s, placed_rows *rows) {
+    buffer stored = rows->memory;
+    const int64_t count = (int64_t)((stored.block.size - CANARY) / attn_type_size(stored.type));
+    rows->memory = buffer_make(s->type, count, TIGHT);
+    for (int64_t n = 0; n < count; n++) put(&rows->memory, n, get(&stored, n));
+    buffer_free(&stored);
+}
+
+static attn_rows rows_from(const placed_rows *rows, int64_t row) {
+    return (attn_rows){rows->memory.type, at(&rows->memory, rows->first + row * rows->stride), rows->stride};
+}
+
+static double get_placed(const placed_rows *rows, int64_t row, int64_t column) {
+    return get(&rows->memory, rows->first + row * rows->stride + column);
+}
+
+/* --------------------------------------------------------------------------------------------------- scores in place */
+
+enum { FEW_ROWS = 48, FEW_KEYS = 3 * PART_KEYS + 11 };
+
+typedef struct few_case few_case;
+
+/* Scores rows row .. row + rows - 1 against keys key .. key + keys - 1, through one of the two kernels. */
+typedef void (*few_call)(const subject *s, few_case *c, int row, int rows, int key, int keys);
+
+/* Few rows against the caller's keys. */
+struct few_case {
+    few_call call;
+    int64_t dim;
+    buffer q, panels, scores; /* panels: for scores_in_place() */
+    placed_rows k;
+};
+
+static void call_dots(const subject *s, few_case *c, int row, int rows, int key, int keys) {
+    const attn_rows k = rows_from(&c->k, key);
+    s->kernels->dots(at(&c->scores, (int64_t)row * STRIDE + key), at(&c->q, row * c->dim), rows, &k, keys, c->dim);
+}
+
+static void pack_few(const subject *s, few_case *c, int row, int rows) {
+    const void *queries[ROWS_MAX];
+    const int nr = s->kernels->nr;
+    buffer_poison(&c->panels);
+    for (int first = 0; first < rows; first += nr) {
+        const int count = rows - first < nr ? rows - first : nr;
+        for (int i = 0; i < count; i++) queries[i] = at(&c->q, (row + first + i) * c->dim);
+        s->kernels->pack_k(at(&c->panels, first * c->dim), queries, count, c->dim);
+    }
+}
+
+static void call_scores_in_place(const subject *s, few_case *c, int row, int rows, int key, int keys) {
+    const attn_rows k = rows_from(&c->k, key);
+    pack_few(s, c, row, rows);
+    s->kernels->scores_in_place(at(&c->scores, (int64_t)row * STRIDE + key), c->panels.data, rows, k.data, k.stride,
+                                keys, c->dim);
+}
+
+static few_case few_case_make(const subject *s, few_call call, attn_type type, int64_t dim, int64_t k_stride,
+                              data_kind kind) {
+    const int nr = s->kernels->nr;
+    few_case c = {.call = call, .dim = dim};
     test_prng prng = test_prng_make(5, (uint64_t)dim * DATA_KINDS + (uint64_t)kind);
-    c.q = buffer_make(s->type, DOTS_ROWS * dim, ALIGNED);
-    c.k = buffer_make(s->type, (DOTS_KEYS - 1) * k_stride + dim, TIGHT);
-    c.scores = buffer_make(s->type, (int64_t)DOTS_ROWS * STRIDE, ALIGNED);
-    fill(&c.q, 0, DOTS_ROWS * dim, &prng, s, kind);
-    for (int64_t j = 0; j < DOTS_KEYS; j++) fill(&c.k, j * k_stride, dim, &prng, s, kind);
+    c.q = buffer_make(s->type, FEW_ROWS * dim, ALIGNED);
+    c.panels = buffer_make(s->type, (FEW_ROWS + nr - 1) / nr * nr * dim, ALIGNED);
+    c.scores = buffer_make(s->type, (int64_t)FEW_ROWS * STRIDE, ALIGNED);
+    fill(&c.q, 0, FEW_ROWS * dim, &prng, kind);
+    c.k = placed_rows_make(type, FEW_KEYS, dim, k_stride, &prng, kind);
     return c;
 }
 
-static void dots_case_free(dots_case *c) {
+static void few_case_free(few_case *c) {
     buffer_free(&c->q);
-    buffer_free(&c->k);
+    buffer_free(&c->panels);
     buffer_free(&c->scores);
+    buffer_free(&c->k.memory);
 }
 
-static void check_dots(const subject *s, dots_case *c, int row, int rows, int key, int keys) {
+static void few_case_run(const subject *s, few_case *c, int row, int rows, int key, int keys) {
     buffer_poison(&c->scores);
     buffer_seal(&c->scores);
     for (int r = row; r < row + rows; r++) buffer_allow(&c->scores, (int64_t)r * STRIDE + key, keys);
-    call_dots(s, c, row, rows, key, keys);
-    buffer_check(&c->scores, "dots");
+    c->call(s, c, row, rows, key, keys);
+    buffer_check(&c->scores, "scores of few rows");
 }
 
-/* Whether NaN or an infinity comes out does not hang on the order of the sum, as long as numbers near the end of the
- * range stay away. */
-static void check_dot(const subject *s, const dots_case *c, int row, int key) {
-    double exact = 0, sizes = 0;
-    int overflows = 0;
-    for (int64_t d = 0; d < c->dim; d++) {
-        const double a = get(&c->q, row * c->dim + d), b = get(&c->k, key * c->k_stride + d);
-        overflows |= fabs(a) == s->largest || fabs(b) == s->largest;
-        exact += a * b;
-        sizes += fabs(a * b);
-    }
-    if (overflows) return;
-    const double tolerance = (double)c->dim * ((s->roundoff + 0x1p-53) * sizes + s->underflow);
-    expect_near(get(&c->scores, (int64_t)row * STRIDE + key), exact, tolerance, "dots", row, key);
-}
-
-static void dots_are_dot_products(void **state) {
-    const subject *s = *state;
-    const int64_t vectors[] = {1, 2, 5};
-    for (int i = 0; i < 3; i++)
-        for (data_kind kind = 0; kind < DATA_KINDS; kind++) {
-            const int64_t dim = vectors[i] * s->kernels->lanes;
-            dots_case c = dots_case_make(s, dim, dim + (kind % 3) * 7, kind);
-            check_dots(s, &c, 0, DOTS_ROWS, 0, DOTS_KEYS);
-            for (int row = 0; row < DOTS_ROWS; row++)
-                for (int key = 0; key < DOTS_KEYS; key++) check_dot(s, &c, row, key);
-            dots_case_free(&c);
-        }
-}
-
-static void expect_dots_as_in(const subject *s, dots_case *c, const dots_case *all, int row, int rows, int key,
-                              int keys) {
-    check_dots(s, c, row, rows, key, keys);
+static void expect_few_as_in(const subject *s, few_case *c, const few_case *all, int row, int rows, int key, int keys) {
+    few_case_run(s, c, row, rows, key, keys);
     for (int r = row; r < row + rows; r++) {
         const int64_t first = (int64_t)r * STRIDE + key;
         if (!same_bits(&c->scores, first, &all->scores, first, keys))
@@ -808,23 +910,119 @@ static void expect_dots_as_in(const subject *s, dots_case *c, const dots_case *a
     }
 }
 
-/* What is fetched ahead need not be memory at all. */
-static attn_ahead past_the_end(const buffer *b) {
-    return (attn_ahead){b->block.data + b->block.size, 1000};
+/* To either side of whole vectors and of the parts in which keys are read, and to the end of the memory. */
+static void check_few_of_any_rows_and_keys(const subject *s, few_call call, attn_type type, int64_t dim) {
+    const int counts[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 79};
+    few_case all = few_case_make(s, call, type, dim, dim + 1, WIDE),
+             some = few_case_make(s, call, type, dim, dim + 1, WIDE);
+    few_case_run(s, &all, 0, FEW_ROWS, 0, FEW_KEYS);
+    for (int rows = 1; rows <= FEW_ROWS; rows++) {
+        for (int i = 0; i < (int)(sizeof counts / sizeof counts[0]); i++)
+            expect_few_as_in(s, &some, &all, 0, rows, FEW_KEYS - counts[i], counts[i]);
+        expect_few_as_in(s, &some, &all, FEW_ROWS - rows, rows, rows, FEW_KEYS - rows);
+    }
+    few_case_free(&all);
+    few_case_free(&some);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- dots */
+
+static int is_near_the_end(const subject *s, double x) {
+    return isfinite(x) && fabs(x) > s->largest / 2;
+}
+
+/* Whether NaN or an infinity comes out does not hang on the order of the sum, as long as numbers near the end of the
+ * range stay away. */
+static void check_dot(const subject *s, const few_case *c, int row, int key) {
+    product_sum sum = {0};
+    int overflows = 0;
+    for (int64_t d = 0; d < c->dim; d++) {
+        const double a = get(&c->q, row * c->dim + d), b = get_placed(&c->k, key, d);
+        overflows |= is_near_the_end(s, a) || is_near_the_end(s, b);
+        add_product(s, &sum, a, b);
+    }
+    if (overflows) return;
+    expect_near(get(&c->scores, (int64_t)row * STRIDE + key), sum.exact, sum_tolerance(s, &sum, 0), "dots", row, key);
+}
+
+static void check_dots(const subject *s, attn_type type, int64_t dim, int64_t k_stride, data_kind kind) {
+    few_case c = few_case_make(s, call_dots, type, dim, k_stride, kind);
+    few_case_run(s, &c, 0, FEW_ROWS, 0, FEW_KEYS);
+    for (int row = 0; row < FEW_ROWS; row++)
+        for (int key = 0; key < FEW_KEYS; key++) check_dot(s, &c, row, key);
+    few_case_free(&c);
+}
+
+static void dots_are_dot_products(void **state) {
+    const subject *s = *state;
+    const int64_t vectors[] = {1, 2, 5};
+    int stride = 0;
+    for (int t = 0; t < STORED_TYPES; t++)
+        for (int i = 0; i < 3 && can_lie_in_place(s, stored_types[t]); i++)
+            for (data_kind kind = 0; kind < DATA_KINDS; kind++) {
+                const int64_t dim = vectors[i] * s->kernels->lanes;
+                check_dots(s, stored_types[t], dim, stride_in_place(stride++, dim), kind);
+            }
 }
 
 static void dots_of_any_rows_and_keys_are_the_same_bits(void **state) {
     const subject *s = *state;
-    const int64_t dim = 3 * s->kernels->lanes;
-    dots_case all = dots_case_make(s, dim, dim + 1, WIDE), some = dots_case_make(s, dim, dim + 1, WIDE);
-    some.ahead = past_the_end(&some.k);
-    check_dots(s, &all, 0, DOTS_ROWS, 0, DOTS_KEYS);
-    for (int rows = 1; rows <= DOTS_ROWS; rows++) {
-        for (int keys = 1; keys <= 9; keys++) expect_dots_as_in(s, &some, &all, 0, rows, 0, keys);
-        expect_dots_as_in(s, &some, &all, DOTS_ROWS - rows, rows, rows, DOTS_KEYS - rows);
-    }
-    dots_case_free(&all);
-    dots_case_free(&some);
+    for (int t = 0; t < STORED_TYPES; t++)
+        if (can_lie_in_place(s, stored_types[t]))
+            check_few_of_any_rows_and_keys(s, call_dots, stored_types[t], 3 * s->kernels->lanes);
+}
+
+/* Bit by bit, but for NaN. */
+static void check_converted_dots(const subject *s, attn_type type, int64_t dim, data_kind kind) {
+    few_case stored = few_case_make(s, call_dots, type, dim, dim + 3, kind),
+             reals = few_case_make(s, call_dots, type, dim, dim + 3, kind);
+    placed_rows_convert(s, &reals.k);
+    few_case_run(s, &stored, 0, FEW_ROWS, 0, FEW_KEYS);
+    few_case_run(s, &reals, 0, FEW_ROWS, 0, FEW_KEYS);
+    for (int64_t row = 0; row < FEW_ROWS; row++)
+        for (int64_t key = 0; key < FEW_KEYS; key++)
+            expect_same(get(&stored.scores, row * STRIDE + key), get(&reals.scores, row * STRIDE + key),
+                        attn_type_name(type), row, key);
+    few_case_free(&stored);
+    few_case_free(&reals);
+}
+
+static void dots_of_any_storage_are_those_of_reals(void **state) {
+    const subject *s = *state;
+    for (int t = 0; t < STORED_TYPES; t++)
+        for (data_kind kind = 0; kind < DATA_KINDS && can_lie_in_place(s, stored_types[t]); kind++) {
+            check_converted_dots(s, stored_types[t], s->kernels->lanes, kind);
+            check_converted_dots(s, stored_types[t], 4 * s->kernels->lanes, kind);
+        }
+}
+
+/* ---------------------------------------------------------------------------------------------------- scores_in_place */
+
+static void check_score_in_place(const subject *s, const few_case *c, int row, int key, int bounded) {
+    product_sum sum = {0};
+    for (int64_t d = 0; d < c->dim; d++) add_product(s, &sum, get(&c->q, row * c->dim + d), get_placed(&c->k, key, d));
+    const double got = get(&c->scores, (int64_t)row * STRIDE + key);
+    expect_same(got, sum.chain, "scores_in_place, by the chain", row, key);
+    if (bounded) expect_near(got, sum.exact, sum_tolerance(s, &sum, 0), "scores_in_place, by the definition", row, key);
+}
+
+static void scores_in_place_are_chains_over_dim(void **state) {
+    const subject *s = *state;
+    int stride = 0;
+    for (int i = 0; i < DIMS; i++)
+        for (data_kind kind = 0; kind < DATA_KINDS; kind++) {
+            few_case c =
+                few_case_make(s, call_scores_in_place, s->type, dims[i], stride_in_place(stride++, dims[i]), kind);
+            few_case_run(s, &c, 0, FEW_ROWS, 0, FEW_KEYS);
+            for (int row = 0; row < FEW_ROWS; row++)
+                for (int key = 0; key < FEW_KEYS; key++) check_score_in_place(s, &c, row, key, kind != SPECIAL);
+            few_case_free(&c);
+        }
+}
+
+static void scores_in_place_of_any_rows_and_keys_are_the_same_bits(void **state) {
+    const subject *s = *state;
+    check_few_of_any_rows_and_keys(s, call_scores_in_place, s->type, 13);
 }
 
 /* ------------------------------------------------------------------------------------------- passes over the scores */
@@ -850,7 +1048,7 @@ static pass_case pass_case_make(const subject *s, int n, data_kind kind) {
     c.scores = buffer_make(s->type, STRIDE, ALIGNED);
     c.twin = buffer_make(s->type, STRIDE, ALIGNED);
     c.before = buffer_make(s->type, STRIDE, ALIGNED);
-    fill(&c.before, 0, n, &prng, s, kind);
+    fill(&c.before, 0, n, &prng, kind);
     memcpy(c.scores.data, c.before.data, (size_t)STRIDE * attn_type_size(s->type));
     memcpy(c.twin.data, c.before.data, (size_t)STRIDE * attn_type_size(s->type));
     buffer_seal(&c.scores);
@@ -973,7 +1171,7 @@ static void add_bias_adds_or_excludes(void **state) {
             buffer bias = buffer_make(s->type, c.n, TIGHT);
             test_prng prng = test_prng_make(7, (uint64_t)i);
             for (int j = 0; j < c.n; j++)
-                put(&bias, j, test_prng_chance(&prng, 30) ? -(double)INFINITY : draw(&prng, s, kind));
+                put(&bias, j, test_prng_chance(&prng, 30) ? -(double)INFINITY : draw(&prng, s->type, kind));
             s->kernels->add_bias(c.scores.data, bias.data, c.n);
             s->twin->add_bias(c.twin.data, bias.data, c.n);
             pass_case_check(&c, "add_bias");
@@ -1461,7 +1659,7 @@ static void exp_is_accurate_over_its_whole_range(void **state) {
     for (int i = 0; i < 40000; i++) sweep_add(&sweep, -100 * (i + test_prng_uniform(&prng)) / 40000);
     for (int i = 0; i < 5000; i++) sweep_add(&sweep, end * test_prng_uniform(&prng));
     for (int order = -140; order <= 6; order++)
-        for (int i = 0; i < 20; i++) sweep_add(&sweep, -fabs(draw_exponent(&prng, order, order)));
+        for (int i = 0; i < 20; i++) sweep_add(&sweep, -fabs(draw_within(&prng, (exponents){order, order})));
     /* Where n ln 2 changes n, and where it fits exactly. */
     for (int halves = 0; halves * log(2.0) / 2 < -end; halves++) sweep_add_around(&sweep, -halves * log(2.0) / 2);
     sweep_add_around(&sweep, s->exp_lowest);
@@ -1491,13 +1689,13 @@ typedef struct output_case {
     attn_panel_keys panels[ATTN_ROW_PANELS];
     buffer o, before, p, v, alpha;
     int without_alpha; /* all 1 */
-    attn_ahead ahead;
+    attn_next next;
 } output_case;
 
 static void call_accumulate(const subject *s, output_case *c, int first, int rows) {
     s->kernels->accumulate(at(&c->o, first * c->o_stride), c->o_stride, at(&c->p, (int64_t)first * STRIDE), c->v.data,
                            c->v_stride, c->without_alpha ? NULL : at(&c->alpha, first),
-                           c->panels + first / s->kernels->mr, rows, c->ahead);
+                           c->panels + first / s->kernels->mr, rows, &c->next);
 }
 
 /* v is the caller's: at any address, its last row ending where the memory does. Where no panel's keys are, p and v stay
@@ -1515,13 +1713,12 @@ static output_case output_case_make(const subject *s, const attn_panel_keys *pan
     c.alpha = buffer_make(s->type, c.rows, ALIGNED);
     for (int r = 0; r < c.rows; r++) {
         const attn_panel_keys keys = panels[r / mr];
-        for (int j = keys.begin; j < keys.end; j++) put(&c.p, (int64_t)r * STRIDE + j, draw(&prng, s, kind));
-        fill(&c.before, r * c.o_stride, nr, &prng, s, kind == LARGE ? NORMAL : kind);
+        for (int j = keys.begin; j < keys.end; j++) put(&c.p, (int64_t)r * STRIDE + j, draw(&prng, s->type, kind));
+        fill(&c.before, r * c.o_stride, nr, &prng, kind == LARGE ? NORMAL : kind);
         if (keys.end > keys.begin) put(&c.alpha, r, r % 3 ? test_prng_uniform(&prng) : r % 2);
     }
     for (int panel = 0; panel < count; panel++)
-        for (int64_t j = panels[panel].begin; j < panels[panel].end; j++)
-            fill(&c.v, j * c.v_stride, nr, &prng, s, kind);
+        for (int64_t j = panels[panel].begin; j < panels[panel].end; j++) fill(&c.v, j * c.v_stride, nr, &prng, kind);
     return c;
 }
 
@@ -1551,17 +1748,12 @@ static void check_output(const subject *s, const output_case *c, int row, int co
     const int64_t index = row * c->o_stride + column;
     const double alpha = c->without_alpha ? 1.0 : get(&c->alpha, row), before = get(&c->before, index),
                  got = get(&c->o, index);
-    double exact = alpha * before, sizes = fabs(exact), chain = 0;
+    product_sum sum = {.exact = alpha * before, .sizes = fabs(alpha * before)};
     if (keys.end == keys.begin) return; /* output_case_run has seen that it did not change */
-    for (int j = keys.begin; j < keys.end; j++) {
-        const double p = get(&c->p, (int64_t)row * STRIDE + j), v = get(&c->v, j * c->v_stride + column);
-        exact += p * v;
-        sizes += fabs(p * v);
-        chain = multiply_add(s, p, v, chain);
-    }
-    const double tolerance = (keys.end - keys.begin + 2) * ((s->roundoff + 0x1p-53) * sizes + s->underflow);
-    expect_same(got, multiply_add(s, before, alpha, chain), "accumulate, by the chain", row, column);
-    if (bounded) expect_near(got, exact, tolerance, "accumulate, by the definition", row, column);
+    for (int j = keys.begin; j < keys.end; j++)
+        add_product(s, &sum, get(&c->p, (int64_t)row * STRIDE + j), get(&c->v, j * c->v_stride + column));
+    expect_same(got, multiply_add(s, before, alpha, sum.chain), "accumulate, by the chain", row, column);
+    if (bounded) expect_near(got, sum.exact, sum_tolerance(s, &sum, 2), "accumulate, by the definition", row, column);
 }
 
 /* Ranges of keys at both ends of the tile, in its middle, of one key, of all, and none. */
@@ -1604,7 +1796,7 @@ static void outputs_of_any_rows_are_the_same_bits(void **state) {
     const int mr = s->kernels->mr;
     output_case all = output_case_make(s, panel_keys + 1, 4, 0, WIDE),
                 some = output_case_make(s, panel_keys + 1, 4, 0, WIDE);
-    some.ahead = past_the_end(&some.v);
+    some.next = past_the_end(&some.v);
     output_case_run(s, &all, 0, all.rows);
     for (int first = 0; first < all.rows; first += mr)
         for (int rows = 0; rows <= all.rows - first; rows++) {
@@ -1615,6 +1807,163 @@ static void outputs_of_any_rows_are_the_same_bits(void **state) {
         }
     output_case_free(&all);
     output_case_free(&some);
+}
+
+/* --------------------------------------------------------------------------------------------------- accumulate_rows */
+
+/* Few rows against the caller's values, a tile of them. */
+typedef struct value_case {
+    int64_t columns, o_stride;
+    buffer o, before, p, alpha;
+    placed_rows v;
+    int without_alpha; /* all 1 */
+} value_case;
+
+static void call_accumulate_rows(const subject *s, value_case *c, int row, int rows, int64_t columns, int key,
+                                 int keys) {
+    const attn_rows v = rows_from(&c->v, key);
+    s->kernels->accumulate_rows(at(&c->o, row * c->o_stride), c->o_stride, columns,
+                                at(&c->p, (int64_t)row * STRIDE + key), rows, &v, keys,
+                                c->without_alpha ? NULL : at(&c->alpha, row));
+}
+
+/* A row of o has room behind its columns. */
+static value_case value_case_make(const subject *s, attn_type type, int vectors, int64_t v_stride, data_kind kind) {
+    const int nr = s->kernels->nr;
+    value_case c = {.columns = (int64_t)vectors * s->kernels->lanes};
+    test_prng prng = test_prng_make(14, (uint64_t)vectors * DATA_KINDS + (uint64_t)kind);
+    c.o_stride = (c.columns / nr + 1) * nr;
+    c.o = buffer_make(s->type, FEW_ROWS * c.o_stride, ALIGNED);
+    c.before = buffer_make(s->type, FEW_ROWS * c.o_stride, ALIGNED);
+    c.p = buffer_make(s->type, (int64_t)FEW_ROWS * STRIDE, ALIGNED);
+    c.alpha = buffer_make(s->type, FEW_ROWS, ALIGNED);
+    for (int r = 0; r < FEW_ROWS; r++) {
+        fill(&c.p, (int64_t)r * STRIDE, ATTN_TILE_KEYS, &prng, kind);
+        fill(&c.before, r * c.o_stride, c.columns, &prng, kind == LARGE ? NORMAL : kind);
+        put(&c.alpha, r, r % 3 ? test_prng_uniform(&prng) : r % 2);
+    }
+    c.v = placed_rows_make(type, ATTN_TILE_KEYS, c.columns, v_stride, &prng, kind);
+    return c;
+}
+
+static void value_case_free(value_case *c) {
+    buffer_free(&c->o);
+    buffer_free(&c->before);
+    buffer_free(&c->p);
+    buffer_free(&c->alpha);
+    buffer_free(&c->v.memory);
+}
+
+/* From the outputs as they were made. */
+static void value_case_run(const subject *s, value_case *c, int row, int rows, int64_t columns, int key, int keys) {
+    memcpy(c->o.data, c->before.data, (size_t)(FEW_ROWS * c->o_stride) * attn_type_size(s->type));
+    buffer_seal(&c->o);
+    for (int r = row; r < row + rows; r++) buffer_allow(&c->o, r * c->o_stride, columns);
+    call_accumulate_rows(s, c, row, rows, columns, key, keys);
+    buffer_check(&c->o, "accumulate_rows");
+}
+
+/* The sum of each part is a chain that starts at 0; the output before it, the first time as alpha times that, joins it
+ * with one more multiply-add. That is as many additions as in one chain. */
+static void check_value(const subject *s, const value_case *c, int row, int64_t column, int key, int keys,
+                        int bounded) {
+    const int64_t index = row * c->o_stride + column;
+    const double got = get(&c->o, index);
+    double alpha = c->without_alpha ? 1.0 : get(&c->alpha, row), chained = get(&c->before, index);
+    product_sum sum = {.exact = alpha * chained, .sizes = fabs(alpha * chained)};
+    for (int j = 0; j < keys; j++) {
+        add_product(s, &sum, get(&c->p, (int64_t)row * STRIDE + key + j), get_placed(&c->v, key + j, column));
+        if ((j + 1) % PART_KEYS != 0 && j + 1 < keys) continue;
+        chained = multiply_add(s, chained, alpha, sum.chain);
+        alpha = 1.0;
+        sum.chain = 0;
+    }
+    expect_same(got, chained, "accumulate_rows, by the chain", row, column);
+    if (bounded)
+        expect_near(got, sum.exact, sum_tolerance(s, &sum, 2), "accumulate_rows, by the definition", row, column);
+}
+
+static void check_values(const subject *s, value_case *c, int rows, int key, int keys, int bounded) {
+    value_case_run(s, c, 0, rows, c->columns, key, keys);
+    for (int row = 0; row < rows; row++)
+        for (int64_t column = 0; column < c->columns; column++) check_value(s, c, row, column, key, keys, bounded);
+}
+
+static void outputs_of_few_rows_are_chains_over_parts(void **state) {
+    const subject *s = *state;
+    const int vectors[] = {5, 1, 2, 3};
+    int n = 0;
+    for (int t = 0; t < STORED_TYPES; t++)
+        for (data_kind kind = 0; kind < DATA_KINDS && can_lie_in_place(s, stored_types[t]); kind++, n++) {
+            const int64_t columns = vectors[n % 4] * s->kernels->lanes;
+            value_case c = value_case_make(s, stored_types[t], vectors[n % 4], stride_in_place(n, columns), kind);
+            c.without_alpha = n % 5 == 4;
+            check_values(s, &c, FEW_ROWS, 0, ATTN_TILE_KEYS, kind != SPECIAL);
+            value_case_free(&c);
+        }
+}
+
+/* The last keys, up to the end of the memory. */
+static void outputs_of_few_rows_take_any_number_of_keys(void **state) {
+    const subject *s = *state;
+    for (int t = 0; t < STORED_TYPES; t++) {
+        if (!can_lie_in_place(s, stored_types[t])) continue;
+        value_case c = value_case_make(s, stored_types[t], 1, s->kernels->lanes + 3, NORMAL);
+        for (int keys = 1; keys <= ATTN_TILE_KEYS; keys++) {
+            c.without_alpha = keys % 2;
+            check_values(s, &c, 1 + keys % 7, ATTN_TILE_KEYS - keys, keys, 1);
+        }
+        value_case_free(&c);
+    }
+}
+
+static void expect_values_as_in(const subject *s, value_case *c, const value_case *all, int row, int rows,
+                                int64_t columns, int key, int keys) {
+    value_case_run(s, c, row, rows, columns, key, keys);
+    for (int r = row; r < row + rows; r++)
+        if (!same_bits(&c->o, r * c->o_stride, &all->o, r * all->o_stride, columns))
+            fail_msg("row %d of %d, %" PRId64 " columns: other outputs than in all", r, rows, columns);
+}
+
+static void outputs_of_any_few_rows_and_columns_are_the_same_bits(void **state) {
+    const subject *s = *state;
+    enum { VECTORS = 11, KEYS = 70, KEY = ATTN_TILE_KEYS - KEYS };
+    for (int t = 0; t < STORED_TYPES; t++) {
+        if (!can_lie_in_place(s, stored_types[t])) continue;
+        const int64_t lanes = s->kernels->lanes, stride = VECTORS * lanes + 1;
+        value_case all = value_case_make(s, stored_types[t], VECTORS, stride, WIDE),
+                   some = value_case_make(s, stored_types[t], VECTORS, stride, WIDE);
+        value_case_run(s, &all, 0, FEW_ROWS, all.columns, KEY, KEYS);
+        for (int rows = 1; rows <= FEW_ROWS; rows++)
+            for (int vectors = 1; vectors <= VECTORS; vectors++)
+                expect_values_as_in(s, &some, &all, FEW_ROWS - rows, rows, vectors * lanes, KEY, KEYS);
+        value_case_free(&all);
+        value_case_free(&some);
+    }
+}
+
+/* Bit by bit, but for NaN. */
+static void check_converted_values(const subject *s, attn_type type, int rows, data_kind kind) {
+    const int64_t stride = 3 * s->kernels->lanes + 1;
+    value_case stored = value_case_make(s, type, 3, stride, kind), reals = value_case_make(s, type, 3, stride, kind);
+    placed_rows_convert(s, &reals.v);
+    value_case_run(s, &stored, 0, rows, stored.columns, 0, ATTN_TILE_KEYS);
+    value_case_run(s, &reals, 0, rows, reals.columns, 0, ATTN_TILE_KEYS);
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = 0; column < stored.columns; column++)
+            expect_same(get(&stored.o, row * stored.o_stride + column), get(&reals.o, row * reals.o_stride + column),
+                        attn_type_name(type), row, column);
+    value_case_free(&stored);
+    value_case_free(&reals);
+}
+
+static void outputs_of_any_storage_are_those_of_reals(void **state) {
+    const subject *s = *state;
+    for (int t = 0; t < STORED_TYPES; t++)
+        for (data_kind kind = 0; kind < DATA_KINDS && can_lie_in_place(s, stored_types[t]); kind++) {
+            check_converted_values(s, stored_types[t], 1, kind);
+            check_converted_values(s, stored_types[t], FEW_ROWS, kind);
+        }
 }
 
 /* ------------------------------------------------------------------------------------------------------- the others */
@@ -1667,7 +2016,7 @@ static void check_sum(const subject *s, int64_t n) {
     buffer b = buffer_make(s->type, n, TIGHT);
     test_prng prng = test_prng_make(12, (uint64_t)n);
     double exact = 0, sizes = 0;
-    fill(&b, 0, n, &prng, s, WIDE);
+    fill(&b, 0, n, &prng, WIDE);
     for (int64_t i = 0; i < n; i++) {
         exact += get(&b, i);
         sizes += fabs(get(&b, i));
@@ -1696,10 +2045,12 @@ static void spin_fma_counts_its_operations(void **state) {
 static void the_table_fits_the_blocks(void **state) {
     const attn_kernels *k = ((const subject *)*state)->kernels;
     assert_int_equal(k->type, ((const subject *)*state)->type);
+    assert_int_equal(k->bytes, attn_type_size(k->type));
     assert_in_range(k->mr, 2, ATTN_LANES_MAX);
     assert_in_range(k->lanes, 1, ATTN_LANES_MAX);
     assert_in_range(k->nr, k->lanes, 2 * ATTN_LANES_MAX);
     assert_in_range(k->dots_rows, 1, ATTN_BLOCK_ROWS);
+    assert_in_range(k->dots_most, 1, ATTN_BLOCK_ROWS);
     assert_int_equal(k->nr % k->lanes, 0);
     assert_int_equal(ATTN_TILE_KEYS % k->nr, 0);
     assert_int_equal(ATTN_BLOCK_ROWS % k->mr, 0);
@@ -1729,6 +2080,9 @@ static int test_table(const attn_kernel_set *set, attn_type type) {
         cmocka_unit_test_prestate(scores_of_any_rows_are_the_same_bits, &s),
         cmocka_unit_test_prestate(dots_are_dot_products, &s),
         cmocka_unit_test_prestate(dots_of_any_rows_and_keys_are_the_same_bits, &s),
+        cmocka_unit_test_prestate(dots_of_any_storage_are_those_of_reals, &s),
+        cmocka_unit_test_prestate(scores_in_place_are_chains_over_dim, &s),
+        cmocka_unit_test_prestate(scores_in_place_of_any_rows_and_keys_are_the_same_bits, &s),
         cmocka_unit_test_prestate(softcap_is_a_scaled_tanh, &s),
         cmocka_unit_test_prestate(softcap_is_accurate_at_every_size, &s),
         cmocka_unit_test_prestate(softcap_of_the_ends_of_the_range, &s),
@@ -1746,6 +2100,10 @@ static int test_table(const attn_kernel_set *set, attn_type type) {
         cmocka_unit_test_prestate(outputs_are_chains_over_keys, &s),
         cmocka_unit_test_prestate(outputs_use_no_value_outside_their_keys, &s),
         cmocka_unit_test_prestate(outputs_of_any_rows_are_the_same_bits, &s),
+        cmocka_unit_test_prestate(outputs_of_few_rows_are_chains_over_parts, &s),
+        cmocka_unit_test_prestate(outputs_of_few_rows_take_any_number_of_keys, &s),
+        cmocka_unit_test_prestate(outputs_of_any_few_rows_and_columns_are_the_same_bits, &s),
+        cmocka_unit_test_prestate(outputs_of_any_storage_are_those_of_reals, &s),
         cmocka_unit_test_prestate(all_finite_sees_every_element, &s),
         cmocka_unit_test_prestate(begin_rows_sets_m_and_l, &s),
         cmocka_unit_test_prestate(sum_adds_all, &s),

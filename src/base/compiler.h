@@ -9,11 +9,14 @@
 #define ATTN_PRINTF_LIKE(text, first)
 #endif
 
-/* Asks for the cache line at an address that will be read soon. Any address will do: nothing is accessed. */
+/* Ask for the cache line at an address that will be read soon, or somewhat later: for the first or the second cache. Any
+ * address will do: nothing is accessed. */
 #if defined(__GNUC__)
-#define ATTN_FETCH(address) __builtin_prefetch((address), 0, 2)
+#define ATTN_FETCH(address)       __builtin_prefetch((address), 0, 3)
+#define ATTN_FETCH_LATER(address) __builtin_prefetch((address), 0, 2)
 #else
-#define ATTN_FETCH(address) (void)(address)
+#define ATTN_FETCH(address)       (void)(address)
+#define ATTN_FETCH_LATER(address) (void)(address)
 #endif
 
 #endif

@@ -14,8 +14,10 @@
 
 #include <string.h>
 
-/* Converted rows are used in parts that stay in the first cache. */
-enum { PART_KEYS = 32 };
+enum {
+    PART_KEYS = 32,  /* converted rows are used in parts that stay in the first cache */
+    STORAGE_ROWS = 8 /* up to so many query rows, converting in registers is faster, each time that a row is read */
+};
 
 static int end_of_part(const attn_tile *tile, int begin) {
     return begin + PART_KEYS < tile->end ? begin + PART_KEYS : tile->end;
@@ -109,7 +111,7 @@ static void compute_scores(const attn_block *block) {
     const attn_item *item = block->item;
     const attn_kernels *kernels = item->kernels;
     const int64_t dim = item->plan->problem.dim;
-    const char *k = block->tile->k;
+    const char *k = item->scratch.k;
     const void *q = attn_reals_at(kernels, item->scratch.q, block->first * dim);
     for (int begin = block->tile->begin / kernels->nr * kernels->nr; begin < block->tile->end; begin += kernels->nr) {
         int from = 0, to = block->panels;
@@ -117,32 +119,49 @@ static void compute_scores(const attn_block *block) {
         while (to > from && !panel_meets(block, to - 1, begin, begin + kernels->nr)) to--;
         if (from == to) continue;
         const int row_end = to * kernels->mr < block->count ? to * kernels->mr : block->count;
-        const void *k_panel = k + begin * dim * (int64_t)attn_type_size(kernels->type);
+        const void *k_panel = k + begin * dim * kernels->bytes;
         kernels->scores(scores_at(block, block->first, begin), item->scratch.row_max, q, k_panel, dim,
-                        from * kernels->mr, row_end);
+                        from * kernels->mr, row_end, &block->tile->next_k);
     }
 }
 
-static void dots_of_keys(const attn_block *block, const void *k, int begin, int end, attn_ahead ahead) {
+/* Few rows are one block. */
+static void scores_of_few(const attn_block *block, const attn_rows *k, int begin, int end) {
     const attn_item *item = block->item;
-    const void *q = attn_reals_at(item->kernels, item->scratch.q, block->first * item->cpu->dim_step);
-    item->kernels->dots(scores_at(block, block->first, begin), q, block->count, k, block->tile->k_stride, end - begin,
-                        item->cpu->dim_step, ahead);
+    const attn_kernels *kernels = item->kernels;
+    void *scores = scores_at(block, 0, begin);
+    if (attn_item_in_panels(item)) {
+        kernels->scores_in_place(scores, item->scratch.q, block->count, k->data, k->stride, end - begin,
+                                 item->plan->problem.dim);
+    } else {
+        kernels->dots(scores, item->scratch.q, block->count, k, end - begin, item->cpu->dim_step);
+    }
 }
 
-static void compute_dots(const attn_block *block) {
+/* Rows of storage from a key of the tile on. */
+static attn_rows rows_from(attn_rows rows, int key) {
+    rows.data = (const char *)rows.data + key * rows.stride * (int64_t)attn_type_size(rows.type);
+    return rows;
+}
+
+/* Rows of k or v can be used where they lie. */
+static int usable(const attn_item *item, const attn_rows *rows) {
+    return rows->data && (rows->type == item->kernels->type || item->rows <= STORAGE_ROWS);
+}
+
+static void compute_scores_of_few(const attn_block *block) {
     const attn_item *item = block->item;
     const attn_tile *tile = block->tile;
-    if (tile->k) {
-        const int64_t element = (int64_t)attn_type_size(item->kernels->type);
-        const char *k = (const char *)tile->k + tile->begin * tile->k_stride * element;
-        dots_of_keys(block, k, tile->begin, tile->end, tile->ahead_v);
+    if (usable(item, &tile->rows_k)) {
+        const attn_rows k = rows_from(tile->rows_k, tile->begin);
+        scores_of_few(block, &k, tile->begin, tile->end);
         return;
     }
     for (int begin = tile->begin; begin < tile->end; begin += PART_KEYS) {
         const int end = end_of_part(tile, begin);
+        const attn_rows k = {item->kernels->type, item->scratch.k, item->cpu->dim_step};
         attn_tile_convert_k(item, tile, begin, end, item->scratch.k);
-        dots_of_keys(block, item->scratch.k, begin, end, (attn_ahead){NULL, 0});
+        scores_of_few(block, &k, begin, end);
     }
 }
 
@@ -246,7 +265,7 @@ static void drop_weights(const attn_block *block) {
 
 static const void *values_at(const attn_block *block, int panel, int key) {
     const attn_tile *tile = block->tile;
-    const int64_t element = (int64_t)attn_type_size(block->item->kernels->type);
+    const int64_t element = block->item->kernels->bytes;
     return (const char *)tile->v + (panel * tile->v_panel + key * tile->v_stride) * element;
 }
 
@@ -282,13 +301,6 @@ static void *output_at(const attn_block *block, int row, int panel) {
     return attn_reals_at(kernels, block->item->scratch.o, row * stride + (int64_t)panel * kernels->nr);
 }
 
-/* `ahead` moved on to the columns of a value panel. */
-static attn_ahead ahead_of_panel(const attn_kernels *kernels, attn_ahead ahead, int panel) {
-    if (ahead.data)
-        ahead.data = (const char *)ahead.data + panel * kernels->nr * (int64_t)attn_type_size(kernels->type);
-    return ahead;
-}
-
 static void accumulate_block(const attn_block *block) {
     const attn_item *item = block->item;
     const attn_kernels *kernels = item->kernels;
@@ -296,24 +308,31 @@ static void accumulate_block(const attn_block *block) {
         kernels->accumulate(output_at(block, block->first, panel), item->cpu->o_stride,
                             scores_at(block, block->first, 0), values_at(block, panel, 0), block->tile->v_stride,
                             attn_reals_at(kernels, item->scratch.alpha, block->first), block->keys, block->count,
-                            ahead_of_panel(kernels, block->tile->ahead_k, panel));
+                            &block->tile->next_v);
 }
 
-/* Few rows that see the whole tile: the values are converted and used part by part. */
-static void accumulate_in_parts(const attn_block *block) {
+/* Few rows that see all keys begin .. end - 1. */
+static void accumulate_few(const attn_block *block, const attn_rows *v, int begin, int end) {
     const attn_item *item = block->item;
-    const attn_kernels *kernels = item->kernels;
-    const void *alpha = attn_reals_at(kernels, item->scratch.alpha, block->first);
-    attn_panel_keys keys[ATTN_ROW_PANELS];
-    for (int begin = block->tile->begin; begin < block->tile->end; begin += PART_KEYS, alpha = NULL) {
-        const int end = end_of_part(block->tile, begin);
-        attn_tile_convert_v(item, block->tile, begin, end, item->scratch.v);
-        for (int panel = 0; panel < block->panels; panel++) keys[panel] = (attn_panel_keys){0, end - begin};
-        for (int panel = 0; panel < value_panels(block); panel++)
-            kernels->accumulate(output_at(block, block->first, panel), item->cpu->o_stride,
-                                scores_at(block, block->first, begin),
-                                attn_reals_at(kernels, item->scratch.v, (int64_t)panel * kernels->nr),
-                                block->tile->v_stride, alpha, keys, block->count, (attn_ahead){NULL, 0});
+    const void *alpha = begin == block->tile->begin ? item->scratch.alpha : NULL;
+    const int64_t columns = item->cpu->direct_v ? item->plan->problem.dim_v : item->cpu->o_stride;
+    item->kernels->accumulate_rows(item->scratch.o, item->cpu->o_stride, columns, scores_at(block, 0, begin),
+                                   block->count, v, end - begin, alpha);
+}
+
+static void accumulate_whole_tile(const attn_block *block) {
+    const attn_item *item = block->item;
+    const attn_tile *tile = block->tile;
+    if (usable(item, &tile->rows_v)) {
+        const attn_rows v = rows_from(tile->rows_v, tile->begin);
+        accumulate_few(block, &v, tile->begin, tile->end);
+        return;
+    }
+    for (int begin = tile->begin; begin < tile->end; begin += PART_KEYS) {
+        const int end = end_of_part(tile, begin);
+        const attn_rows v = {item->kernels->type, item->scratch.v, tile->v_stride};
+        attn_tile_convert_v(item, tile, begin, end, item->scratch.v);
+        accumulate_few(block, &v, begin, end);
     }
 }
 
@@ -329,7 +348,7 @@ static void convert_all_values(const attn_block *block) {
 static void copy_visible(const attn_block *block, int row, int panel, attn_panel_keys keys) {
     const attn_item *item = block->item;
     const attn_kernels *kernels = item->kernels;
-    const size_t bytes = (size_t)kernels->nr * attn_type_size(kernels->type);
+    const size_t bytes = (size_t)(kernels->nr * kernels->bytes);
     const attn_panel_keys seen = keys_of_row(block, row);
     for (int j = keys.begin; j < keys.end; j++) {
         char *to = (char *)item->scratch.clean + (size_t)j * bytes;
@@ -355,7 +374,7 @@ static void accumulate_row_by_row(const attn_block *block) {
             copy_visible(block, row, panel, keys);
             kernels->accumulate(output_at(block, row, panel), item->cpu->o_stride, scores_at(block, row, 0),
                                 item->scratch.clean, kernels->nr, attn_reals_at(kernels, item->scratch.alpha, row),
-                                &keys, 1, (attn_ahead){NULL, 0});
+                                &keys, 1, &block->tile->next_v);
         }
     }
 }
@@ -364,8 +383,9 @@ static void accumulate(const attn_block *block) {
     const attn_problem *p = &block->item->plan->problem;
     const int pairwise = p->bias.type != ATTN_TYPE_DEFAULT || p->mask.type != ATTN_TYPE_DEFAULT;
     const int all_seen = block->full && !pairwise;
-    if (all_seen && !block->tile->v) {
-        accumulate_in_parts(block);
+    const attn_item *item = block->item;
+    if (all_seen && item->few) {
+        accumulate_whole_tile(block);
         return;
     }
     if (!block->tile->v) convert_all_values(block);
@@ -382,7 +402,7 @@ void attn_block_pass(const attn_item *item, attn_tile *tile, int first, int coun
     block.panels = (count + kernels->mr - 1) / kernels->mr;
     if (!find_keys(&block)) return;
     if (item->few) {
-        compute_dots(&block);
+        compute_scores_of_few(&block);
     } else {
         kernels->exclude(item->scratch.row_max, count * kernels->lanes);
         compute_scores(&block);

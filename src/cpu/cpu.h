@@ -39,6 +39,9 @@ typedef struct attn_scratch_layout {
     size_t size;
 } attn_scratch_layout;
 
+/* A split gets so many keys at least: its results have to be kept and merged. */
+enum { ATTN_SPLIT_KEYS = 4 * ATTN_TILE_KEYS };
+
 /* plan->state */
 typedef struct attn_cpu_plan {
     const attn_kernels *kernels;
@@ -48,7 +51,7 @@ typedef struct attn_cpu_plan {
     int64_t item_rows; /* stacked rows of an item at most */
     int64_t few_rows;  /* a sequence of at most so many stacked rows goes the few-rows way; 0: none does */
     int max_splits;    /* parts into which the keys of such a sequence are cut at most */
-    int direct_k;      /* keys (values) can be read where they lie, without packing or conversion */
+    int direct_k;      /* whole vectors of keys (values) can be read where they lie, of whatever type */
     int direct_v;
     int workers; /* threads that take part at most */
     attn_scratch_layout scratch;
@@ -71,7 +74,7 @@ size_t attn_cpu_plan_explain(const attn_plan *plan, char *text, size_t size);
 
 /* One thread's buffers; reals unless said otherwise. */
 typedef struct attn_scratch {
-    void *q;       /* the item's q panels, or its rows for dots() */
+    void *q;       /* the item's q panels: of mr rows, or of nr for scores_in_place(); or its rows for dots() */
     void *o;       /* [item_rows][o_stride], not yet divided by l */
     void *m, *l;   /* [item_rows] */
     void *alpha;   /* [item_rows] */
@@ -91,7 +94,7 @@ typedef struct attn_item {
     int64_t b, head_kv;
     int64_t row0; /* first stacked row */
     int rows;
-    int few; /* 1: the few-rows way, through dots() */
+    int few; /* 1: a few-rows way: through dots() up to kernels->dots_most rows, else through scores_in_place() */
     attn_scratch scratch;
 } attn_item;
 
@@ -100,29 +103,33 @@ typedef struct attn_item {
 typedef struct attn_tile {
     int64_t key0;
     int begin, end;
-    /* Panels, or for few rows the caller's own rows, or NULL: the caller's rows are no reals, or not contiguous, and
-     * are to be converted when they are wanted. */
-    const void *k, *v;
-    int64_t k_stride; /* reals from key to key; not for k panels */
+    const void *v;    /* in panels: k is, too, in the scratch memory. NULL: see rows_v, or convert */
     int64_t v_stride; /* reals from key to key */
     int64_t v_panel;  /* reals from panel to panel */
-    int finite;       /* all of v is: 1, 0, or -1: not looked at yet */
-    /* To fetch while scores, and while outputs are computed: v, and the next tile's k, where they lie in memory. */
-    attn_ahead ahead_v, ahead_k;
+    /* For few rows: where the caller has them, from key0 on; data NULL: they are not contiguous or no whole vectors, and
+     * are to be converted. */
+    attn_rows rows_k, rows_v;
+    attn_next next_k, next_v; /* for panels: the caller's rows of the next tile, to be fetched meanwhile */
+    int finite;               /* all of v is: 1, 0, or -1: not looked at yet */
 } attn_tile;
 
 /* Keys of the tile at key0 that lie in span, packed into panels unless the item has few rows. */
 attn_tile attn_tile_load(const attn_item *item, int64_t key0, attn_span span);
 
-/* Keys begin .. end - 1 of the tile as rows of reals, k_stride (v_stride) apart, for few rows. */
+/* Keys begin .. end - 1 of the tile as rows of reals, dim_step (o_stride) apart, for few rows. */
 void attn_tile_convert_k(const attn_item *item, const attn_tile *tile, int begin, int end, void *to);
 void attn_tile_convert_v(const attn_item *item, const attn_tile *tile, int begin, int end, void *to);
 
 /* Element `index` of a buffer of reals. */
-void *attn_reals_at(const attn_kernels *kernels, void *base, int64_t index);
+static inline void *attn_reals_at(const attn_kernels *kernels, void *base, int64_t index) {
+    return (char *)base + index * kernels->bytes;
+}
 
 /* Takes rows first .. first + count - 1 of the item, at most ATTN_BLOCK_ROWS and first a multiple of mr, past one tile. */
 void attn_block_pass(const attn_item *item, attn_tile *tile, int first, int count);
+
+/* Of an item of few rows: their scores come from scores_in_place(), not from dots(). */
+int attn_item_in_panels(const attn_item *item);
 
 /* Query row and query head of a row of the item. */
 int64_t attn_item_query(const attn_item *item, int row);

@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+enum { TURNS = 4 }; /* of a thread, so that all finish together */
+
 typedef struct attn_job {
     const attn_plan *plan;
     const attn_cpu_plan *cpu;
@@ -18,6 +20,9 @@ typedef struct attn_job {
     char *workspace;
     int64_t groups; /* batch entries x key heads */
     int64_t parts;  /* items of a group, at most */
+    int64_t splits; /* of a group whose sequence has few rows, at most */
+    int64_t turn;   /* items that a thread takes at a time */
+    int all_few;    /* no sequence has many rows */
     _Atomic int64_t next;
 } attn_job;
 
@@ -35,8 +40,8 @@ static attn_span span_of_sequence(const attn_plan *plan, const attn_sequence *se
 
 /* Splits depend on the keys in use, so that a short one in a plan for long ones is cut just as finely as it should. */
 static int64_t splits_of(const attn_cpu_plan *cpu, attn_span span) {
-    const int64_t tiles = (span.end - span.begin) / (2 * ATTN_TILE_KEYS) + 1;
-    return tiles < cpu->max_splits ? tiles : cpu->max_splits;
+    const int64_t wanted = (span.end - span.begin) / ATTN_SPLIT_KEYS + 1;
+    return wanted < cpu->max_splits ? wanted : cpu->max_splits;
 }
 
 static int64_t parts_of(const attn_plan *plan, const attn_sequence *sequence) {
@@ -134,12 +139,13 @@ static void merge_row(const attn_job *job, const attn_item *item, int64_t group,
     attn_store(type, item->scratch.l, row, l);
     attn_store(type, item->scratch.alpha, 0, 1.0);
     const attn_panel_keys all = {0, (int)splits};
+    attn_next nothing = {.lines = 0};
     const int64_t slot = (int64_t)(job->cpu->partial_bytes / attn_type_size(type));
     for (int64_t c = 0; c < job->cpu->o_stride; c += kernels->nr) {
         const int64_t at = row * job->cpu->o_stride + c;
         kernels->accumulate(attn_reals_at(kernels, item->scratch.o, at), job->cpu->o_stride, item->scratch.scores,
                             attn_reals_at(kernels, partial_of(job, group, 0), at), slot, item->scratch.alpha, &all, 1,
-                            (attn_ahead){NULL, 0});
+                            &nothing);
     }
 }
 
@@ -169,19 +175,34 @@ static void run_rows(const attn_job *job, attn_item *item, int64_t block) {
 
 /* ------------------------------------------------------------------------------------------------------------- deal */
 
-/* Items are numbered so that the last blocks of all groups come first: under a causal mask they see the most keys. */
+static int64_t count_items(const attn_job *job) {
+    return job->parts * job->groups;
+}
+
+/*
+ * Blocks of rows are numbered so that the last ones of all groups come first: under a causal mask they see the most keys.
+ * Splits are numbered as they lie in memory, and a thread takes some neighbours at a time: memory is read fastest in
+ * one go.
+ */
+static void compute_item(const attn_job *job, int64_t n, int worker) {
+    const int64_t group = job->all_few ? n / job->parts : n % job->groups;
+    const int64_t part = job->all_few ? n % job->parts : job->parts - 1 - n / job->groups;
+    attn_item item = item_of_group(job, group, worker);
+    if (is_few(job->cpu, &item.sequence)) {
+        run_split(job, &item, group, part);
+    } else {
+        run_rows(job, &item, part);
+    }
+}
+
 static void compute_items(void *arg, int worker) {
     attn_job *job = arg;
+    const int64_t items = count_items(job);
     for (;;) {
-        const int64_t n = atomic_fetch_add(&job->next, 1);
-        if (n >= job->parts * job->groups) return;
-        const int64_t group = n % job->groups, part = job->parts - 1 - n / job->groups;
-        attn_item item = item_of_group(job, group, worker);
-        if (is_few(job->cpu, &item.sequence)) {
-            run_split(job, &item, group, part);
-        } else {
-            run_rows(job, &item, part);
-        }
+        const int64_t begin = atomic_fetch_add(&job->next, job->turn);
+        const int64_t end = begin + job->turn < items ? begin + job->turn : items;
+        if (begin >= items) return;
+        for (int64_t n = begin; n < end; n++) compute_item(job, n, worker);
     }
 }
 
@@ -211,18 +232,24 @@ static int workers_for(const attn_job *job, int64_t items) {
 
 void attn_cpu_forward(const attn_plan *plan, const attn_tensors *tensors, void *workspace) {
     const attn_problem *p = &plan->problem;
-    attn_job job = {.plan = plan, .cpu = plan->state, .tensors = tensors, .workspace = workspace};
+    attn_job job = {.plan = plan, .cpu = plan->state, .tensors = tensors, .workspace = workspace, .all_few = 1};
     job.groups = p->batch * p->heads_kv;
-    int64_t splits = 1;
     for (int64_t b = 0; b < p->batch; b++) {
         const attn_sequence sequence = attn_sequence_of(p, tensors, b);
         const int64_t parts = parts_of(plan, &sequence);
         if (parts > job.parts) job.parts = parts;
-        if (is_few(job.cpu, &sequence) && parts > splits) splits = parts;
+        if (!is_few(job.cpu, &sequence)) {
+            job.all_few = 0;
+        } else if (parts > job.splits) {
+            job.splits = parts;
+        }
     }
+    const int workers = workers_for(&job, count_items(&job));
+    const int64_t share = job.all_few && workers ? count_items(&job) / workers / TURNS : 0;
+    job.turn = share > 1 ? share : 1;
     atomic_init(&job.next, 0);
-    attn_cpu_parallel(plan->engine, workers_for(&job, job.parts * job.groups), compute_items, &job);
-    if (splits > 1) {
+    attn_cpu_parallel(plan->engine, workers, compute_items, &job);
+    if (job.splits > 1) {
         atomic_store(&job.next, 0);
         attn_cpu_parallel(plan->engine, workers_for(&job, job.groups), merge_items, &job);
     }

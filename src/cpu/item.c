@@ -15,6 +15,10 @@ int64_t attn_item_head(const attn_item *item, int row) {
     return group == 1 ? item->head_kv : item->head_kv * group + (item->row0 + row) % group;
 }
 
+int attn_item_in_panels(const attn_item *item) {
+    return item->rows > item->kernels->dots_most;
+}
+
 attn_span attn_item_span(const attn_item *item) {
     return attn_keys_of_any(&item->plan->problem, &item->sequence, attn_item_query(item, 0),
                             attn_item_query(item, item->rows - 1) + 1);
@@ -39,18 +43,19 @@ static void load_query(const attn_item *item, int row, void *to) {
     item->kernels->scale_row(to, address, p->dim, p->scale);
 }
 
-static void pack_queries(const attn_item *item) {
+static void pack_queries(const attn_item *item, int height,
+                         void (*pack)(void *panel, const void *const *rows, int count, int64_t dim)) {
     const attn_kernels *kernels = item->kernels;
     const int64_t dim = item->plan->problem.dim;
-    const void *rows[ATTN_LANES_MAX];
-    for (int first = 0; first < item->rows; first += kernels->mr) {
-        const int count = item->rows - first < kernels->mr ? item->rows - first : kernels->mr;
+    const void *rows[2 * ATTN_LANES_MAX];
+    for (int first = 0; first < item->rows; first += height) {
+        const int count = item->rows - first < height ? item->rows - first : height;
         for (int r = 0; r < count; r++) {
             void *row = attn_reals_at(kernels, item->scratch.rows, r * dim);
             load_query(item, first + r, row);
             rows[r] = row;
         }
-        kernels->pack_q(attn_reals_at(kernels, item->scratch.q, first * dim), rows, count, dim);
+        pack(attn_reals_at(kernels, item->scratch.q, first * dim), rows, count, dim);
     }
 }
 
@@ -67,10 +72,12 @@ static void copy_queries(const attn_item *item) {
 
 void attn_item_begin(attn_item *item) {
     const attn_kernels *kernels = item->kernels;
-    if (item->few) {
-        copy_queries(item);
+    if (!item->few) {
+        pack_queries(item, kernels->mr, kernels->pack_q);
+    } else if (attn_item_in_panels(item)) {
+        pack_queries(item, kernels->nr, kernels->pack_k);
     } else {
-        pack_queries(item);
+        copy_queries(item);
     }
     kernels->begin_rows(item->scratch.m, item->scratch.l, item->rows);
     memset(item->scratch.o, 0, (size_t)item->rows * (size_t)item->cpu->o_stride * attn_type_size(kernels->type));

@@ -14,8 +14,7 @@ enum {
     ITEM_ROWS_LEAST = 192, /* fewer rows would not pay for packing k and v of every tile */
     ITEMS_PER_THREAD = 4,  /* so that threads finish together */
     FEW_ROWS = 32,         /* up to here, dots() without packing is faster */
-    SPLITS_IN_ALL = 64,    /* items of few rows in one run, if the keys allow */
-    SPLIT_KEYS_LEAST = 512
+    SPLITS_IN_ALL = 64     /* items of few rows in one run, if the keys allow */
 };
 
 static int64_t smaller(int64_t a, int64_t b) {
@@ -66,7 +65,7 @@ static int64_t choose_item_rows(const attn_plan *plan, const attn_cpu_plan *cpu)
 }
 
 static int choose_splits(const attn_problem *p) {
-    const int64_t by_keys = divide_up(p->seq_kv, SPLIT_KEYS_LEAST);
+    const int64_t by_keys = divide_up(p->seq_kv, ATTN_SPLIT_KEYS);
     const int64_t by_groups = SPLITS_IN_ALL / larger(attn_cpu_groups(p), 1);
     return (int)larger(smaller(by_keys, by_groups), 1);
 }
@@ -79,9 +78,8 @@ static int64_t choose_few_rows(const attn_problem *p) {
     return shortest <= FEW_ROWS ? FEW_ROWS : 0;
 }
 
-static int read_in_place(const attn_plan *plan, const attn_kernels *kernels, const int64_t *strides, int64_t columns,
-                         int unit) {
-    return plan->problem.kv_type == kernels->type && strides[3] == 1 && columns % unit == 0;
+static int read_in_place(const attn_kernels *kernels, const int64_t *strides, int64_t columns) {
+    return strides[3] == 1 && columns % kernels->lanes == 0;
 }
 
 static size_t take(size_t *at, int64_t count, size_t element) {
@@ -97,7 +95,7 @@ static void lay_out_scratch(const attn_problem *p, attn_cpu_plan *cpu) {
     const int64_t rows = larger(cpu->item_rows, cpu->few_rows);
     const int64_t wider = larger(p->dim, p->dim_v);
     attn_scratch_layout *s = &cpu->scratch;
-    s->q = take(&s->size, rows * cpu->dim_step + kernels->lanes, real);
+    s->q = take(&s->size, round_up(rows, kernels->nr) * cpu->dim_step + kernels->lanes, real);
     s->o = take(&s->size, rows * cpu->o_stride, real);
     s->m = take(&s->size, rows, real);
     s->l = take(&s->size, rows, real);
@@ -155,8 +153,8 @@ attn_status attn_cpu_plan_make(attn_plan *plan, attn_reason *reason) {
     cpu->item_rows = choose_item_rows(plan, cpu);
     cpu->few_rows = choose_few_rows(p);
     cpu->max_splits = cpu->few_rows ? choose_splits(p) : 1;
-    cpu->direct_k = read_in_place(plan, cpu->kernels, p->k_strides, p->dim, cpu->kernels->lanes);
-    cpu->direct_v = read_in_place(plan, cpu->kernels, p->v_strides, p->dim_v, cpu->kernels->nr);
+    cpu->direct_k = read_in_place(cpu->kernels, p->k_strides, p->dim);
+    cpu->direct_v = read_in_place(cpu->kernels, p->v_strides, p->dim_v);
     cpu->workers = choose_workers(plan, cpu);
     lay_out_scratch(p, cpu);
     name_kernel(plan, cpu, engine->kernels->name);

@@ -3,6 +3,8 @@
 #include "base/half.h"
 #include "cpu/cpu.h"
 
+enum { ROWS_AHEAD = 32 }; /* between the rows that are converted and those that are fetched meanwhile */
+
 /* A view of one head's rows of k or v. */
 typedef struct attn_head_rows {
     const char *first; /* key key0 of the tile */
@@ -40,10 +42,6 @@ static const void *as_reals(const attn_kernels *kernels, const attn_head_rows *f
     return buffer;
 }
 
-void *attn_reals_at(const attn_kernels *kernels, void *base, int64_t index) {
-    return (char *)base + index * (int64_t)attn_type_size(kernels->type);
-}
-
 static void pack_keys(const attn_item *item, const attn_head_rows *from, int begin, int end) {
     const attn_kernels *kernels = item->kernels;
     const void *keys[2 * ATTN_LANES_MAX];
@@ -70,58 +68,63 @@ static void fetch_row(const attn_head_rows *from, int key) {
     for (int64_t at = 0; at < from->columns * from->element; at += 64) ATTN_FETCH(row + at);
 }
 
-/* Rows begin .. end - 1 as contiguous reals, padded with zeros to step. Meanwhile the same rows of `ahead` are fetched,
- * which are wanted next: memory would wait for the conversion otherwise, and the conversion for memory. */
-static void convert_rows(const attn_item *item, const attn_head_rows *from, int begin, int end, int64_t step, void *to,
-                         const attn_head_rows *ahead) {
+/* Rows begin .. end - 1 as contiguous reals, padded with zeros to step. Meanwhile those behind them are fetched: memory
+ * would wait for the conversion otherwise, and the conversion for memory. */
+static void convert_rows(const attn_item *item, const attn_head_rows *from, int begin, int end, int64_t step,
+                         void *to) {
     const attn_kernels *kernels = item->kernels;
     for (int key = begin; key < end; key++) {
         void *row = attn_reals_at(kernels, to, (key - begin) * step);
-        if (ahead->column == 1) fetch_row(ahead, key);
+        if (from->column == 1) fetch_row(from, key + ROWS_AHEAD);
         kernels->load_row(row, from->type, row_at(from, key), from->column, from->columns);
         for (int64_t i = from->columns; i < step; i++) attn_store(kernels->type, row, i, 0.0);
     }
 }
 
 void attn_tile_convert_k(const attn_item *item, const attn_tile *tile, int begin, int end, void *to) {
-    const attn_head_rows from = rows_of_k(item, tile->key0), ahead = rows_of_v(item, tile->key0);
-    convert_rows(item, &from, begin, end, item->cpu->dim_step, to, &ahead);
+    const attn_head_rows from = rows_of_k(item, tile->key0);
+    convert_rows(item, &from, begin, end, item->cpu->dim_step, to);
 }
 
 void attn_tile_convert_v(const attn_item *item, const attn_tile *tile, int begin, int end, void *to) {
-    const int64_t next = tile->key0 + ATTN_TILE_KEYS;
     const attn_head_rows from = rows_of_v(item, tile->key0);
-    const attn_head_rows ahead = rows_of_k(item, next < item->sequence.kv_len ? next : tile->key0);
-    convert_rows(item, &from, begin, end, item->cpu->o_stride, to, &ahead);
+    convert_rows(item, &from, begin, end, item->cpu->o_stride, to);
 }
 
-static void load_panels(const attn_item *item, attn_tile *tile) {
+/* The rows of the tile behind this one, to be fetched in so many steps. */
+static attn_next next_rows(const attn_head_rows *from, int64_t left, int64_t steps) {
+    attn_next next = {.lines = 0};
+    if (left <= 0 || from->column != 1) return next;
+    const int64_t rows = left < ATTN_TILE_KEYS ? left : ATTN_TILE_KEYS;
+    next.rows =
+        (attn_ahead){row_at(from, ATTN_TILE_KEYS), rows, from->row * from->element, from->columns * from->element, 0};
+    next.lines = attn_lines_of_step(&next.rows, steps);
+    return next;
+}
+
+static void load_panels(const attn_item *item, attn_tile *tile, attn_span span) {
     const attn_head_rows k = rows_of_k(item, tile->key0), v = rows_of_v(item, tile->key0);
     pack_keys(item, &k, tile->begin, tile->end);
     pack_values(item, &v, tile->begin, tile->end);
-    tile->k = item->scratch.k;
+    const attn_kernels *kernels = item->kernels;
+    const int64_t left = span.end - tile->key0 - ATTN_TILE_KEYS, panels = item->rows / kernels->mr + 1;
+    tile->next_k = next_rows(&k, left, panels * (ATTN_TILE_KEYS / kernels->nr));
+    tile->next_v = next_rows(&v, left, panels * (item->cpu->o_stride / kernels->nr));
     tile->v = item->scratch.v;
     tile->v_stride = item->kernels->nr;
     tile->v_panel = (int64_t)item->kernels->nr * ATTN_TILE_KEYS;
 }
 
-/* For few rows: where the caller has them, or NULL: to be converted part by part. */
+/* For few rows: where the caller has them. */
 static void load_rows(const attn_item *item, attn_tile *tile) {
+    const attn_kernels *kernels = item->kernels;
     const attn_head_rows k = rows_of_k(item, tile->key0), v = rows_of_v(item, tile->key0);
-    tile->k = item->cpu->direct_k ? k.first : NULL;
-    tile->k_stride = item->cpu->direct_k ? k.row : item->cpu->dim_step;
-    tile->v = item->cpu->direct_v ? v.first : NULL;
-    tile->v_stride = item->cpu->direct_v ? v.row : item->cpu->o_stride;
-    tile->v_panel = item->kernels->nr;
-}
-
-/* What is read in place comes from memory, just when it is wanted. */
-static void look_ahead(const attn_item *item, attn_tile *tile, attn_span span) {
-    const int64_t element = (int64_t)attn_type_size(item->kernels->type);
-    if (item->cpu->direct_v)
-        tile->ahead_v = (attn_ahead){(const char *)tile->v + tile->begin * tile->v_stride * element, tile->v_stride};
-    if (item->cpu->direct_k && tile->key0 + ATTN_TILE_KEYS < span.end)
-        tile->ahead_k = (attn_ahead){(const char *)tile->k + ATTN_TILE_KEYS * tile->k_stride * element, tile->k_stride};
+    tile->rows_k = (attn_rows){k.type, item->cpu->direct_k ? k.first : NULL, k.row};
+    tile->rows_v = (attn_rows){v.type, item->cpu->direct_v ? v.first : NULL, v.row};
+    const int whole_panels = item->cpu->direct_v && v.type == kernels->type && v.columns % kernels->nr == 0;
+    tile->v = whole_panels ? v.first : NULL;
+    tile->v_stride = whole_panels ? v.row : item->cpu->o_stride;
+    tile->v_panel = kernels->nr;
 }
 
 attn_tile attn_tile_load(const attn_item *item, int64_t key0, attn_span span) {
@@ -130,9 +133,8 @@ attn_tile attn_tile_load(const attn_item *item, int64_t key0, attn_span span) {
     tile.end = span.end < key0 + ATTN_TILE_KEYS ? (int)(span.end - key0) : ATTN_TILE_KEYS;
     if (item->few) {
         load_rows(item, &tile);
-        look_ahead(item, &tile, span);
     } else {
-        load_panels(item, &tile);
+        load_panels(item, &tile, span);
     }
     return tile;
 }

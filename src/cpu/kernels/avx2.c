@@ -95,12 +95,13 @@ static inline void v_transpose_f32(__m256 *v) {
     }
 }
 
-static void load_f16_f32(float *dst, const void *src, int64_t n) {
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        _mm256_storeu_ps(dst + i,
-                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)((const char *)src + 2 * i))));
-    for (; i < n; i++) dst[i] = (float)attn_load(ATTN_F16, src, i);
+static inline __m256 v_load_f16_f32(const char *p) {
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+static inline __m256 v_load_bf16_f32(const char *p) {
+    const __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
 }
 
 static void store_f16_f32(void *dst, const float *src, int64_t n) {
@@ -111,7 +112,6 @@ static void store_f16_f32(void *dst, const float *src, int64_t n) {
     for (; i < n; i++) attn_store(ATTN_F16, dst, i, (double)src[i]);
 }
 
-#define load_bf16_f32  load_bf16_row
 #define store_bf16_f32 store_bf16_row
 
 #define TILE_BITS 32
@@ -119,6 +119,7 @@ static void store_f16_f32(void *dst, const float *src, int64_t n) {
 #define MR        6
 #define NV        2
 #define DOTS_ROWS 3
+#define DOTS_MOST 32
 #include "cpu/kernels/kernels.inc"
 
 /* -------------------------------------------------------------------------------------------------------------- f64 */
@@ -191,6 +192,7 @@ static inline void v_transpose_f64(__m256d *v) {
 #define MR        6
 #define NV        2
 #define DOTS_ROWS 3
+#define DOTS_MOST 32
 #include "cpu/kernels/kernels.inc"
 
 const attn_kernel_set attn_kernels_avx2 = {ATTN_CPU_AVX2, "avx2", &table_f32, &table_f64};

@@ -111,12 +111,13 @@ static inline void v_transpose_f32(__m512 *v) {
     }
 }
 
-static void load_f16_f32(float *dst, const void *src, int64_t n) {
-    const char *from = src;
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        _mm512_storeu_ps(dst + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(from + 2 * i))));
-    for (; i < n; i++) dst[i] = (float)attn_load(ATTN_F16, src, i);
+static inline __m512 v_load_f16_f32(const char *p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+
+static inline __m512 v_load_bf16_f32(const char *p) {
+    const __m512i bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
 }
 
 static void store_f16_f32(void *dst, const float *src, int64_t n) {
@@ -128,7 +129,6 @@ static void store_f16_f32(void *dst, const float *src, int64_t n) {
     for (; i < n; i++) attn_store(ATTN_F16, dst, i, (double)src[i]);
 }
 
-#define load_bf16_f32  load_bf16_row
 #define store_bf16_f32 store_bf16_row
 
 #define TILE_BITS 32
@@ -136,6 +136,7 @@ static void store_f16_f32(void *dst, const float *src, int64_t n) {
 #define MR        12
 #define NV        2
 #define DOTS_ROWS 4
+#define DOTS_MOST 9
 #include "cpu/kernels/kernels.inc"
 
 /* -------------------------------------------------------------------------------------------------------------- f64 */
@@ -222,6 +223,7 @@ static inline void v_transpose_f64(__m512d *v) {
 #define MR        12
 #define NV        2
 #define DOTS_ROWS 4
+#define DOTS_MOST 9
 #include "cpu/kernels/kernels.inc"
 
 const attn_kernel_set attn_kernels_avx512 = {ATTN_CPU_AVX512, "avx512", &table_f32, &table_f64};

@@ -13,15 +13,50 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Rows of 16-bit storage in plain loops; an instruction set that converts in hardware has its own. */
+enum {
+    ATTN_AHEAD_BYTES = 8192 /* between the rows that are read and those that are fetched meanwhile, rows in one piece */
+};
 
-static inline void load_bf16_row(float *dst, const void *src, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t half;
-        memcpy(&half, (const char *)src + 2 * i, 2);
-        const uint32_t bits = (uint32_t)half << 16;
-        memcpy(&dst[i], &bits, 4);
+/* From the row that is read to the one that is fetched, in bytes, for rows of row_bytes that are stride apart. */
+static inline int64_t attn_distance_ahead(int64_t row_bytes, int64_t stride) {
+    return (ATTN_AHEAD_BYTES / row_bytes + 1) * stride;
+}
+
+static inline attn_ahead attn_rows_ahead(const void *rows, int64_t count, int64_t row_bytes, int64_t stride) {
+    return (attn_ahead){(const char *)rows + attn_distance_ahead(row_bytes, stride), count, stride, row_bytes, 0};
+}
+
+/* Up to `lines` lines: of the present row, of the next ones. */
+#define FETCH_LINES(ahead, lines, fetch)                                                                               \
+    while ((lines) > 0 && (ahead)->rows > 0) {                                                                         \
+        const int64_t end = (ahead)->at + (lines)*ATTN_LINE_BYTES;                                                     \
+        const int64_t stop = end < (ahead)->row_bytes ? end : (ahead)->row_bytes;                                      \
+        for (; (ahead)->at < stop; (ahead)->at += ATTN_LINE_BYTES, (lines)--) fetch((ahead)->row + (ahead)->at);       \
+        if ((ahead)->at < (ahead)->row_bytes) break;                                                                   \
+        (ahead)->at = 0;                                                                                               \
+        (ahead)->row += (ahead)->stride;                                                                               \
+        (ahead)->rows--;                                                                                               \
     }
+
+static inline void attn_fetch_lines(attn_ahead *ahead, int64_t lines) {
+    FETCH_LINES(ahead, lines, ATTN_FETCH)
+}
+
+static inline void attn_fetch_next(attn_next *next) {
+    attn_ahead *ahead = &next->rows;
+    int64_t lines = next->lines;
+    FETCH_LINES(ahead, lines, ATTN_FETCH_LATER)
+}
+
+/* One element of 16-bit storage: the bits that a vector of them gets, those of a NaN included. */
+static inline float load_16(attn_type type, const void *src, int64_t index) {
+    if (type == ATTN_F16) return (float)attn_load(type, src, index);
+    uint16_t half;
+    float value;
+    memcpy(&half, (const char *)src + 2 * index, 2);
+    const uint32_t bits = (uint32_t)half << 16;
+    memcpy(&value, &bits, 4);
+    return value;
 }
 
 /* Round to nearest even by adding just under a half and the lowest kept bit; a NaN stays one. */
@@ -37,20 +72,8 @@ static inline void store_bf16_row(void *dst, const float *src, int64_t n) {
 }
 
 /* Tiles of f64 meet 16-bit storage only in a bias. */
-static inline void load_16_as_f64(double *dst, attn_type type, const void *src, int64_t n) {
-    for (int64_t i = 0; i < n; i++) dst[i] = attn_load(type, src, i);
-}
-
 static inline void store_f64_as_16(attn_type type, void *dst, const double *src, int64_t n) {
     for (int64_t i = 0; i < n; i++) attn_store(type, dst, i, src[i]);
-}
-
-static inline void load_f16_f64(double *dst, const void *src, int64_t n) {
-    load_16_as_f64(dst, ATTN_F16, src, n);
-}
-
-static inline void load_bf16_f64(double *dst, const void *src, int64_t n) {
-    load_16_as_f64(dst, ATTN_BF16, src, n);
 }
 
 static inline void store_f16_f64(void *dst, const double *src, int64_t n) {

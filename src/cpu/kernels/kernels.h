@@ -16,8 +16,8 @@
  *
  * What every kernel keeps, so that results do not depend on how rows are dealt to blocks, panels and threads: each
  * element of a score is one chain of fused multiply-adds over 0 .. dim - 1, each element of o one chain over the tile's
- * keys, added to o once a tile. A kernel for fewer rows computes the same chains. (dots() is the exception: it sums
- * over dim in lanes.)
+ * keys, added to o once a tile. A kernel for fewer rows computes the same chains. (The ways of few rows are the
+ * exception: dots() sums over dim in lanes, and o is added to more often. Which way a row goes is the plan's choice.)
  *
  * All but the table is written once, in kernels.inc, over the handful of vector operations that a file of an
  * instruction set defines.
@@ -47,18 +47,47 @@ typedef struct attn_row_keys {
     int max_known; /* row_max is over just these keys */
 } attn_row_keys;
 
-/* Rows of memory, stride reals apart, that will be read soon: fetched towards the core while a kernel works. data NULL:
- * nothing. Only a hint; it changes no result and may point past the end. */
-typedef struct attn_ahead {
+/* Rows of k or v where the caller has them: contiguous elements of any type that converts to real by itself (real, or
+ * for f32 also f16 and bf16), stride elements apart. */
+typedef struct attn_rows {
+    attn_type type;
     const void *data;
     int64_t stride;
+} attn_rows;
+
+/*
+ * Rows of memory that will be read soon, to be fetched towards the core a few lines at a time and evenly over the work,
+ * as a core can wait for a few lines of memory only. What a row is asked for may lie behind the caller's last one:
+ * nothing is accessed.
+ */
+typedef struct attn_ahead {
+    const char *row;
+    int64_t rows;      /* to go */
+    int64_t stride;    /* bytes from row to row */
+    int64_t row_bytes; /* of a row that are wanted */
+    int64_t at;        /* bytes of the row that have been fetched */
 } attn_ahead;
+
+/* The same, handed from call to call. */
+typedef struct attn_next {
+    attn_ahead rows;
+    int64_t lines; /* at a time */
+} attn_next;
+
+enum { ATTN_LINE_BYTES = 64 }; /* of a cache; where lines are longer, some are asked for twice */
+
+/* The lines to fetch in each of some steps, of which there is one at least. */
+static inline int64_t attn_lines_of_step(const attn_ahead *ahead, int64_t steps) {
+    return ahead->rows * ((ahead->row_bytes + ATTN_LINE_BYTES - 1) / ATTN_LINE_BYTES) / steps + 1;
+}
 
 typedef struct attn_kernels {
     attn_type type; /* of real */
+    int bytes;      /* of a real */
     int mr, nr;
     int lanes;     /* reals in a vector: dots() wants dim padded to a multiple of it */
-    int dots_rows; /* rows that dots() handles best at a time */
+    int dots_rows; /* rows that dots() and accumulate_rows() handle best at a time */
+    int dots_most; /* up to here dots() is faster than scores_in_place() */
 
     /* dst[0 .. n - 1] = src[0], src[stride], ... of any float type, as real. */
     void (*load_row)(void *dst, attn_type type, const void *src, int64_t stride, int64_t n);
@@ -75,14 +104,20 @@ typedef struct attn_kernels {
     void (*pack_v)(void *panels, const void *row, int64_t key, int64_t keys, int64_t dim_v);
 
     /* scores[r][0 .. nr - 1] = dot(q_r, k_0 ..) for rows row_begin .. row_end - 1 of a block, row_begin a multiple of
-     * mr, against one k panel. row_max[r][lanes] takes the largest score of each lane. */
+     * mr, against one k panel. row_max[r][lanes] takes the largest score of each lane. Fetches lines of `next` with
+     * each full row panel. */
     void (*scores)(void *scores, void *row_max, const void *q_panels, const void *k_panel, int64_t dim, int row_begin,
-                   int row_end);
-    /* scores[r][j] = dot(q_r, k_j) for contiguous q rows of `dim` reals and keys `k_stride` reals apart; dim a multiple
-     * of lanes. No panels: for few rows, where packing k would cost more than it saves. Fetches a row of `ahead` a key.
+                   int row_end, attn_next *next);
+    /*
+     * For few rows, where packing k would cost more than it saves: scores[r][j] = dot(q_r, k_j) with the keys where they
+     * lie.
+     *
+     * dots(): contiguous q rows of `dim` reals, dim a multiple of lanes; vectors go along dim.
+     * scores_in_place(): q in panels of nr rows, laid out like k panels; vectors go across the rows.
      */
-    void (*dots)(void *scores, const void *q, int rows, const void *k, int64_t k_stride, int keys, int64_t dim,
-                 attn_ahead ahead);
+    void (*dots)(void *scores, const void *q, int rows, const attn_rows *k, int keys, int64_t dim);
+    void (*scores_in_place)(void *scores, const void *q_panels, int rows, const void *k, int64_t k_stride, int keys,
+                            int64_t dim);
 
     /* The passes over one row of scores (softcap also over what follows, up to whole vectors), in this order: s =
      * softcap * tanh(s / softcap); s += bias, or excluded where bias is -inf; s -= slope * |distance + j|; excluded
@@ -106,10 +141,14 @@ typedef struct attn_kernels {
                            void *alpha);
 
     /* o[r][0 .. nr - 1] = alpha_r * o + sum of p[r][j] v[j][0 .. nr - 1] over each row panel's keys; rows of a panel
-     * without keys stay as they are. v has its rows v_stride reals apart. alpha NULL: 1. Fetches a line of `ahead` a
-     * key. */
+     * without keys stay as they are. v has its rows v_stride reals apart. alpha NULL: 1. Fetches lines of `next` with each
+     * row panel. */
     void (*accumulate)(void *o, int64_t o_stride, const void *p, const void *v, int64_t v_stride, const void *alpha,
-                       const attn_panel_keys *panels, int rows, attn_ahead ahead);
+                       const attn_panel_keys *panels, int rows, attn_next *next);
+    /* For few rows, with the values where they lie: o[r][0 .. columns - 1] = alpha_r * o + sum of p[r][j]
+     * v[j][0 .. columns - 1] over keys 0 .. keys - 1, columns a multiple of lanes. */
+    void (*accumulate_rows)(void *o, int64_t o_stride, int64_t columns, const void *p, int rows, const attn_rows *v,
+                            int keys, const void *alpha);
 
     /* Statistics of rows that have seen no key: m = -inf, l = 0. */
     void (*begin_rows)(void *m, void *l, int rows);

@@ -82,15 +82,16 @@ static inline void v_transpose_f32(float32x4_t *v) {
     v[3] = vcombine_f32(vget_high_f32(b), vget_high_f32(d));
 }
 
-static void load_f16_f32(float *dst, const void *src, int64_t n) {
-    const char *from = src;
-    int64_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        uint16x4_t half;
-        memcpy(&half, from + 2 * i, 8);
-        vst1q_f32(dst + i, vcvt_f32_f16(vreinterpret_f16_u16(half)));
-    }
-    for (; i < n; i++) dst[i] = (float)attn_load(ATTN_F16, src, i);
+static inline float32x4_t v_load_f16_f32(const char *p) {
+    uint16x4_t half;
+    memcpy(&half, p, sizeof(half));
+    return vcvt_f32_f16(vreinterpret_f16_u16(half));
+}
+
+static inline float32x4_t v_load_bf16_f32(const char *p) {
+    uint16x4_t half;
+    memcpy(&half, p, sizeof(half));
+    return vreinterpretq_f32_u32(vshll_n_u16(half, 16));
 }
 
 static void store_f16_f32(void *dst, const float *src, int64_t n) {
@@ -103,7 +104,6 @@ static void store_f16_f32(void *dst, const float *src, int64_t n) {
     for (; i < n; i++) attn_store(ATTN_F16, dst, i, (double)src[i]);
 }
 
-#define load_bf16_f32  load_bf16_row
 #define store_bf16_f32 store_bf16_row
 
 #define TILE_BITS 32
@@ -111,6 +111,7 @@ static void store_f16_f32(void *dst, const float *src, int64_t n) {
 #define MR        6
 #define NV        4
 #define DOTS_ROWS 4
+#define DOTS_MOST 32
 #include "cpu/kernels/kernels.inc"
 
 /* -------------------------------------------------------------------------------------------------------------- f64 */
@@ -178,6 +179,7 @@ static inline void v_transpose_f64(float64x2_t *v) {
 #define MR        6
 #define NV        4
 #define DOTS_ROWS 4
+#define DOTS_MOST 32
 #include "cpu/kernels/kernels.inc"
 
 const attn_kernel_set attn_kernels_neon = {ATTN_CPU_NEON, "neon", &table_f32, &table_f64};

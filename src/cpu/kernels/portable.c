@@ -116,15 +116,22 @@ static inline vec_f32 v_ldexp_f32(vec_f32 p, vec_f32 shifted) {
     return v_mul_f32(p, shifted);
 }
 
-static void load_f16_f32(float *dst, const void *src, int64_t n) {
-    for (int64_t i = 0; i < n; i++) dst[i] = (float)attn_load(ATTN_F16, src, i);
+static inline vec_f32 v_load_f16_f32(const char *p) {
+    vec_f32 c;
+    for (int i = 0; i < 4; i++) LANE(c, i) = load_16(ATTN_F16, p, i);
+    return c;
+}
+
+static inline vec_f32 v_load_bf16_f32(const char *p) {
+    vec_f32 c;
+    for (int i = 0; i < 4; i++) LANE(c, i) = load_16(ATTN_BF16, p, i);
+    return c;
 }
 
 static void store_f16_f32(void *dst, const float *src, int64_t n) {
     for (int64_t i = 0; i < n; i++) attn_store(ATTN_F16, dst, i, (double)src[i]);
 }
 
-#define load_bf16_f32  load_bf16_row
 #define store_bf16_f32 store_bf16_row
 
 #define TILE_BITS 32
@@ -132,6 +139,7 @@ static void store_f16_f32(void *dst, const float *src, int64_t n) {
 #define MR        4
 #define NV        2
 #define DOTS_ROWS 2
+#define DOTS_MOST 32
 #include "cpu/kernels/kernels.inc"
 
 /* -------------------------------------------------------------------------------------------------------------- f64 */
@@ -151,6 +159,7 @@ static inline vec_f64 v_ldexp_f64(vec_f64 p, vec_f64 shifted) {
 #define MR        4
 #define NV        2
 #define DOTS_ROWS 2
+#define DOTS_MOST 32
 #include "cpu/kernels/kernels.inc"
 
 const attn_kernel_set attn_kernels_portable = {ATTN_CPU_PORTABLE, "portable", &table_f32, &table_f64};
