@@ -183,7 +183,7 @@ async function prepare(text) {
 }
 
 async function run(repeats) {
-    if (repeats > 1) await runNext(chosen);
+    for (let i = 0; i < repeats && repeats > 1; i++) await runNext(chosen);
     const start = performance.now();
     for (let i = 0; i < repeats; i++) await runNext(chosen);
     return { seconds: (performance.now() - start) / 1000 / repeats };

@@ -48,7 +48,7 @@ class Worker:
 
     def run(self, count):
         repeats = int(count)
-        if repeats > 1:
+        for _ in range(repeats if repeats > 1 else 0):
             self.run_once()
         start = time.perf_counter()
         for _ in range(repeats):

@@ -53,7 +53,8 @@ typedef struct attn_cpu_plan {
     int max_splits;    /* parts into which the keys of such a sequence are cut at most */
     int direct_k;      /* whole vectors of keys (values) can be read where they lie, of whatever type */
     int direct_v;
-    int workers; /* threads that take part at most */
+    int fetch_next; /* a tile's rows are fetched while the one before is worked on */
+    int workers;    /* threads that take part at most */
     attn_scratch_layout scratch;
     size_t partial_bytes; /* of one split's results: see attn_partial_of */
     size_t partials_at;   /* in the workspace, behind the threads' scratch */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    ITEM_BYTES_UNKNOWN = 640 * 1024, /* of an item's q and o, where the caches are not known */
-    ITEM_BYTES_LEAST = 128 * 1024,
+    L2_BYTES_UNKNOWN = 2 * 1024 * 1024, /* where the caches are not known */
+    ITEM_BYTES_LEAST = 128 * 1024,      /* of an item's q and o */
     ITEM_BYTES_MOST = 1024 * 1024,
     ITEM_ROWS_LEAST = 192, /* fewer rows would not pay for packing k and v of every tile */
     ITEMS_PER_THREAD = 4,  /* so that threads finish together */
@@ -41,11 +41,14 @@ int64_t attn_cpu_groups(const attn_problem *p) {
     return p->batch * p->heads_kv;
 }
 
+static int64_t choose_l2_bytes(const attn_plan *plan) {
+    const int64_t l2 = plan->engine->info.l2_bytes;
+    return l2 ? l2 : L2_BYTES_UNKNOWN;
+}
+
 /* An item's q and o pass by for every tile: they take a third of the second cache, beside the tile and its scores. */
 static int64_t choose_item_bytes(const attn_plan *plan) {
-    const int64_t l2 = plan->engine->info.l2_bytes;
-    if (l2 == 0) return ITEM_BYTES_UNKNOWN;
-    return smaller(larger(l2 / 3, ITEM_BYTES_LEAST), ITEM_BYTES_MOST);
+    return smaller(larger(choose_l2_bytes(plan) / 3, ITEM_BYTES_LEAST), ITEM_BYTES_MOST);
 }
 
 /*
@@ -80,6 +83,18 @@ static int64_t choose_few_rows(const attn_problem *p) {
 
 static int read_in_place(const attn_kernels *kernels, const int64_t *strides, int64_t columns) {
     return strides[3] == 1 && columns % kernels->lanes == 0;
+}
+
+/* Fetching a tile while the one before is worked on takes room: where the second cache has none, it would throw out what
+ * is in use. */
+static int choose_fetch_next(const attn_plan *plan, const attn_cpu_plan *cpu) {
+    const attn_problem *p = &plan->problem;
+    const int64_t rows = smaller(cpu->item_rows, attn_cpu_rows_of_group(p));
+    const int64_t columns = p->dim + cpu->o_stride, real = cpu->kernels->bytes;
+    const int64_t item = rows * columns * real;
+    const int64_t scores = smaller(rows, ATTN_BLOCK_ROWS) * ATTN_SCORE_STRIDE * real;
+    const int64_t tiles = ATTN_TILE_KEYS * columns * (real + (int64_t)attn_type_size(p->kv_type));
+    return item + scores + tiles <= choose_l2_bytes(plan);
 }
 
 static size_t take(size_t *at, int64_t count, size_t element) {
@@ -155,6 +170,7 @@ attn_status attn_cpu_plan_make(attn_plan *plan, attn_reason *reason) {
     cpu->max_splits = cpu->few_rows ? choose_splits(p) : 1;
     cpu->direct_k = read_in_place(cpu->kernels, p->k_strides, p->dim);
     cpu->direct_v = read_in_place(cpu->kernels, p->v_strides, p->dim_v);
+    cpu->fetch_next = choose_fetch_next(plan, cpu);
     cpu->workers = choose_workers(plan, cpu);
     lay_out_scratch(p, cpu);
     name_kernel(plan, cpu, engine->kernels->name);

@@ -92,9 +92,9 @@ void attn_tile_convert_v(const attn_item *item, const attn_tile *tile, int begin
 }
 
 /* The rows of the tile behind this one, to be fetched in so many steps. */
-static attn_next next_rows(const attn_head_rows *from, int64_t left, int64_t steps) {
+static attn_next next_rows(const attn_item *item, const attn_head_rows *from, int64_t left, int64_t steps) {
     attn_next next = {.lines = 0};
-    if (left <= 0 || from->column != 1) return next;
+    if (left <= 0 || from->column != 1 || !item->cpu->fetch_next) return next;
     const int64_t rows = left < ATTN_TILE_KEYS ? left : ATTN_TILE_KEYS;
     next.rows =
         (attn_ahead){row_at(from, ATTN_TILE_KEYS), rows, from->row * from->element, from->columns * from->element, 0};
@@ -108,8 +108,8 @@ static void load_panels(const attn_item *item, attn_tile *tile, attn_span span) 
     pack_values(item, &v, tile->begin, tile->end);
     const attn_kernels *kernels = item->kernels;
     const int64_t left = span.end - tile->key0 - ATTN_TILE_KEYS, panels = item->rows / kernels->mr + 1;
-    tile->next_k = next_rows(&k, left, panels * (ATTN_TILE_KEYS / kernels->nr));
-    tile->next_v = next_rows(&v, left, panels * (item->cpu->o_stride / kernels->nr));
+    tile->next_k = next_rows(item, &k, left, panels * (ATTN_TILE_KEYS / kernels->nr));
+    tile->next_v = next_rows(item, &v, left, panels * (item->cpu->o_stride / kernels->nr));
     tile->v = item->scratch.v;
     tile->v_stride = item->kernels->nr;
     tile->v_panel = (int64_t)item->kernels->nr * ATTN_TILE_KEYS;

@@ -17,9 +17,11 @@ enum {
     ATTN_AHEAD_BYTES = 8192 /* between the rows that are read and those that are fetched meanwhile, rows in one piece */
 };
 
-/* From the row that is read to the one that is fetched, in bytes, for rows of row_bytes that are stride apart. */
+/* From the row that is read to the one that is fetched, in bytes, for rows of row_bytes that are stride apart. With a
+ * stride that no memory has room for there is one row at most, and nothing to fetch. */
 static inline int64_t attn_distance_ahead(int64_t row_bytes, int64_t stride) {
-    return (ATTN_AHEAD_BYTES / row_bytes + 1) * stride;
+    const int64_t rows = ATTN_AHEAD_BYTES / row_bytes + 1;
+    return stride < INT64_MAX / ATTN_AHEAD_BYTES && stride > INT64_MIN / ATTN_AHEAD_BYTES ? rows * stride : 0;
 }
 
 static inline attn_ahead attn_rows_ahead(const void *rows, int64_t count, int64_t row_bytes, int64_t stride) {
