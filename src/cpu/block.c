@@ -348,7 +348,7 @@ static void convert_all_values(const attn_block *block) {
 static void copy_visible(const attn_block *block, int row, int panel, attn_panel_keys keys) {
     const attn_item *item = block->item;
     const attn_kernels *kernels = item->kernels;
-    const size_t bytes = (size_t)(kernels->nr * kernels->bytes);
+    const size_t bytes = (size_t)kernels->nr * (size_t)kernels->bytes;
     const attn_panel_keys seen = keys_of_row(block, row);
     for (int j = keys.begin; j < keys.end; j++) {
         char *to = (char *)item->scratch.clean + (size_t)j * bytes;
