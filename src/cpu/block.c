@@ -14,13 +14,11 @@
 
 #include <string.h>
 
-enum {
-    PART_KEYS = 32,  /* converted rows are used in parts that stay in the first cache */
-    STORAGE_ROWS = 8 /* up to so many query rows, converting in registers is faster, each time that a row is read */
-};
+/* Up to so many query rows, converting in registers is faster, each time that a row of k or v is read. */
+enum { STORAGE_ROWS = 8 };
 
 static int end_of_part(const attn_tile *tile, int begin) {
-    return begin + PART_KEYS < tile->end ? begin + PART_KEYS : tile->end;
+    return begin + ATTN_PART_KEYS < tile->end ? begin + ATTN_PART_KEYS : tile->end;
 }
 
 typedef struct attn_block {
@@ -157,7 +155,7 @@ static void compute_scores_of_few(const attn_block *block) {
         scores_of_few(block, &k, tile->begin, tile->end);
         return;
     }
-    for (int begin = tile->begin; begin < tile->end; begin += PART_KEYS) {
+    for (int begin = tile->begin; begin < tile->end; begin += ATTN_PART_KEYS) {
         const int end = end_of_part(tile, begin);
         const attn_rows k = {item->kernels->type, item->scratch.k, item->cpu->dim_step};
         attn_tile_convert_k(item, tile, begin, end, item->scratch.k);
@@ -328,7 +326,7 @@ static void accumulate_whole_tile(const attn_block *block) {
         accumulate_few(block, &v, tile->begin, tile->end);
         return;
     }
-    for (int begin = tile->begin; begin < tile->end; begin += PART_KEYS) {
+    for (int begin = tile->begin; begin < tile->end; begin += ATTN_PART_KEYS) {
         const int end = end_of_part(tile, begin);
         const attn_rows v = {item->kernels->type, item->scratch.v, tile->v_stride};
         attn_tile_convert_v(item, tile, begin, end, item->scratch.v);

@@ -13,7 +13,7 @@ enum {
     ITEM_BYTES_MOST = 1024 * 1024,
     ITEM_ROWS_LEAST = 192, /* fewer rows would not pay for packing k and v of every tile */
     ITEMS_PER_THREAD = 4,  /* so that threads finish together */
-    FEW_ROWS = 32,         /* up to here, dots() without packing is faster */
+    FEW_ROWS = 32,         /* up to here, k and v are used where they lie: packing would not pay */
     SPLITS_IN_ALL = 64     /* items of few rows in one run, if the keys allow */
 };
 

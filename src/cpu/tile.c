@@ -65,7 +65,7 @@ static void pack_values(const attn_item *item, const attn_head_rows *from, int b
 
 static void fetch_row(const attn_head_rows *from, int key) {
     const char *row = row_at(from, key);
-    for (int64_t at = 0; at < from->columns * from->element; at += 64) ATTN_FETCH(row + at);
+    for (int64_t at = 0; at < from->columns * from->element; at += ATTN_LINE_BYTES) ATTN_FETCH(row + at);
 }
 
 /* Rows begin .. end - 1 as contiguous reals, padded with zeros to step. Meanwhile those behind them are fetched: memory

@@ -32,7 +32,8 @@ enum {
     ATTN_SCORE_STRIDE = ATTN_TILE_KEYS + 16, /* rows of scores start in different sets of a cache */
     ATTN_BLOCK_ROWS = 96,                    /* a multiple of every mr */
     ATTN_ROW_PANELS = ATTN_BLOCK_ROWS / 2,   /* at most: mr is 2 or more */
-    ATTN_LANES_MAX = 16                      /* of any vector */
+    ATTN_LANES_MAX = 16,                     /* of any vector */
+    ATTN_PART_KEYS = 32 /* of few rows' k or v: they stay in the first cache while all rows pass over them */
 };
 
 /* Of one row panel within a tile: the keys that at least one of its rows may see, counted from the tile's first. */
